@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * AF_QRDMA: sockets whose bytes travel as QUIC packets in RDMA unreliable datagrams.
+ *
+ * The family number is 18, the slot of AF_ASH, which Linux never implemented: sock_register() refuses numbers
+ * beyond the kernel's own table, and 18 is free in all kernels that the module supports.
+ */
+#ifndef _UAPI_LINUX_QRDMA_H
+#define _UAPI_LINUX_QRDMA_H
+
+#include <linux/types.h>
+
+#ifndef AF_QRDMA
+#define AF_QRDMA	18
+#define PF_QRDMA	AF_QRDMA
+#endif
+
+/* Third argument of socket(): which addresses the socket takes, as AF_SMC does. */
+#define QRDMA_PROTO_IPV4	0
+#define QRDMA_PROTO_IPV6	1
+
+#define SOL_QRDMA	288
+
+/*
+ * Socket options of SOL_QRDMA. Names, structures and meaning follow draft-lxin-quic-socket-apis where it has one.
+ *
+ * Every structure is of fixed size and its reserved bytes must be zero: a wrong size or dirty padding is EINVAL, and so
+ * is a value out of range. A get with a buffer shorter than the structure is EINVAL too; a longer one is filled up to
+ * the structure's size. What must be set before connect() is EISCONN afterwards (EALREADY while connecting).
+ * connect() needs connection ids, the peer's transport parameters and both secrets; without them it is ENOKEY.
+ */
+#define QRDMA_CONNECTION_ID	4	/* struct qrdma_connection_ids, set: before connect(), out of band */
+#define QRDMA_CONNECTION_CLOSE	5	/* struct qrdma_connection_close, set: close with a code; get: why it was closed */
+#define QRDMA_KEY_UPDATE	7	/* no value (length 0), set: start a key update; EAGAIN: the last one is not confirmed yet */
+#define QRDMA_TRANSPORT_PARAM	8	/* struct qrdma_transport_param, set and get; get looks at "remote" of the caller's buffer */
+#define QRDMA_CONFIG		9	/* struct qrdma_config, set before connect() and get */
+#define QRDMA_CRYPTO_SECRET	13	/* struct qrdma_crypto_secret, set only: secrets go in, never out */
+#define QRDMA_INFO		64	/* struct qrdma_info, get */
+
+/* Role of an end whose handshake ran out of band. */
+#define QRDMA_ROLE_CLIENT	0
+#define QRDMA_ROLE_SERVER	1
+
+#define QRDMA_CONNECTION_ID_LEN		8	/* the ids that AF_QRDMA makes and takes for itself */
+#define QRDMA_CONNECTION_ID_MAX		20
+
+struct qrdma_connection_ids {
+	__u8	role;			/* QRDMA_ROLE_* */
+	__u8	source_len;		/* QRDMA_CONNECTION_ID_LEN */
+	__u8	dest_len;		/* 0 .. QRDMA_CONNECTION_ID_MAX */
+	__u8	reserved[5];		/* and the bytes of source and dest behind their lengths: zero */
+	__u8	source[QRDMA_CONNECTION_ID_MAX];	/* the id that the peer sends to us */
+	__u8	dest[QRDMA_CONNECTION_ID_MAX];		/* the id that we send to the peer */
+};
+
+struct qrdma_connection_close {
+	__u64	code;			/* QUIC error code */
+	__u64	frame_type;
+	__u8	app;			/* 1: application error code (frame 0x1d); set: must be 1 */
+	__u8	remote;			/* get: 1 when the peer closed; set: 0 */
+	__u8	reserved[2];
+	__u32	reason;			/* get: QRDMA_REASON_*; set: 0 */
+};
+
+/* Why a connection failed or ended: finer than the errno of the socket, for people and tools. */
+#define QRDMA_REASON_NONE		0
+#define QRDMA_REASON_NO_DEVICE		1	/* no RDMA device of this network namespace has the local address */
+#define QRDMA_REASON_NO_ROUTE		2	/* the address did not resolve to a neighbour */
+#define QRDMA_REASON_NO_SERVICE		3	/* the host is there and has no AF_QRDMA */
+#define QRDMA_REASON_INCOMPATIBLE	4	/* the host's AF_QRDMA speaks another version */
+#define QRDMA_REASON_NO_ANSWER		5	/* the host or the peer's socket did not answer in time */
+#define QRDMA_REASON_DEVICE_GONE	6	/* the RDMA device was removed, and no other reaches the peer */
+#define QRDMA_REASON_IDLE		7	/* idle time-out (RFC 9000 s10.1) */
+#define QRDMA_REASON_LOCAL_CLOSE	8	/* closed from this end */
+#define QRDMA_REASON_PEER_CLOSE		9	/* closed by the peer's application */
+#define QRDMA_REASON_PEER_ERROR		10	/* the peer found an error of protocol: see code */
+#define QRDMA_REASON_PROTOCOL		11	/* this end found an error of protocol: see code */
+#define QRDMA_REASON_KEY_LIMIT		12	/* the keys may not be used any more (RFC 9001 s6.6) */
+#define QRDMA_REASON_NO_MEMORY		13
+
+/* What "0" says is a default stands for it when set, and get tells the value in force. */
+struct qrdma_transport_param {
+	__u8	remote;			/* 1: the peer's parameters, 0: our own */
+	__u8	disable_active_migration;
+	__u8	ack_delay_exponent;	/* 0 .. 20 */
+	__u8	active_connection_id_limit;
+	__u32	max_ack_delay;		/* microseconds */
+	__u32	max_udp_payload_size;	/* bytes; 0: as the device allows */
+	__u32	max_idle_timeout;	/* microseconds, 0: none */
+	__u64	max_data;		/* 0: from SO_RCVBUF */
+	__u64	max_stream_data_bidi_local;
+	__u64	max_stream_data_bidi_remote;
+	__u64	max_stream_data_uni;
+	__u64	max_streams_bidi;
+	__u64	max_streams_uni;
+	__u64	max_datagram_frame_size;
+	__u64	reserved[2];
+};
+
+/* Congestion controllers. */
+#define QRDMA_CONG_CUBIC	0
+#define QRDMA_CONG_NEWRENO	1
+
+struct qrdma_config {
+	__u32	congestion;		/* QRDMA_CONG_* */
+	__u32	granularity;		/* microseconds, timer granularity (RFC 9002 kGranularity), up to 1,000,000, 0: default */
+	__u32	connect_timeout;	/* milliseconds, 0: default */
+	__u32	linger_timeout;		/* milliseconds that a closed socket goes on delivering, 0: default */
+	__u64	reserved[2];
+};
+
+#define QRDMA_LEVEL_INITIAL	0
+#define QRDMA_LEVEL_HANDSHAKE	1
+#define QRDMA_LEVEL_EARLY	2
+#define QRDMA_LEVEL_APP		3
+
+/* Values of linux/tls.h, repeated as the draft does so that this header stands alone. */
+#define QRDMA_CIPHER_AES_GCM_128	51
+#define QRDMA_CIPHER_AES_GCM_256	52
+#define QRDMA_CIPHER_AES_CCM_128	53
+#define QRDMA_CIPHER_CHACHA20_POLY1305	54
+
+#define QRDMA_CRYPTO_SECRET_SIZE	48
+
+/* The same secret twice in one direction is EEXIST; both directions must be of one type; ENOPKG: no such cipher here. */
+struct qrdma_crypto_secret {
+	__u8	send;			/* 1: we seal with it, 0: we open with it */
+	__u8	level;			/* QRDMA_LEVEL_APP */
+	__u16	reserved;
+	__u32	type;			/* QRDMA_CIPHER_* */
+	__u8	secret[QRDMA_CRYPTO_SECRET_SIZE];	/* 32 bytes for SHA-256 suites, 48 for AES-256-GCM; the rest zero */
+};
+
+#define QRDMA_STATE_INIT	0
+#define QRDMA_STATE_CONNECTING	1
+#define QRDMA_STATE_ESTABLISHED	2
+#define QRDMA_STATE_CLOSING	3
+#define QRDMA_STATE_CLOSED	4
+
+struct qrdma_info {
+	__u8	state;			/* QRDMA_STATE_* */
+	__u8	key_phase;
+	__u8	role;			/* QRDMA_ROLE_* */
+	__u8	port;			/* port of the RDMA device, 0: none yet */
+	__u32	cipher;			/* QRDMA_CIPHER_*, 0 before a secret is in */
+	__u64	srtt;			/* nanoseconds */
+	__u64	rttvar;
+	__u64	min_rtt;
+	__u64	cwnd;			/* bytes */
+	__u64	ssthresh;
+	__u64	in_flight;
+	__u64	packets_sent;
+	__u64	packets_received;
+	__u64	packets_lost;
+	__u64	packets_spurious;	/* declared lost, acknowledged later */
+	__u64	packets_opened;		/* tag verified */
+	__u64	packets_failed;		/* tag did not verify */
+	__u64	packets_dropped;	/* for another reason */
+	__u64	bytes_sent;		/* datagram bytes */
+	__u64	bytes_received;
+	__u64	bytes_acked;		/* stream bytes */
+	__u64	bytes_delivered;	/* stream bytes handed to the application */
+	__u64	key_updates;
+	__u32	pto_count;
+	__u32	max_datagram;		/* largest QUIC datagram on this path, bytes */
+	__u32	local_qpn;
+	__u32	remote_qpn;
+	__u32	flow_label;
+	__u32	lane;			/* number of the lane on that port */
+	__u32	lane_resets;		/* how often the lane's QP was brought back from the error state */
+	__u32	peer_changes;		/* how often the connection moved to a new answer of address resolution */
+	char	device[64];		/* name of the RDMA device */
+	__u64	reserved[8];
+};
+
+#endif /* _UAPI_LINUX_QRDMA_H */
