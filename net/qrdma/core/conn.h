@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One QUIC connection: the machine between datagrams, time and the application.
+ *
+ * Owns: the connection's state and its parts (keys, packet number space, recovery, streams, path).
+ * Called by: the datapath and the socket layer, always under the socket lock; never sleeps, has no
+ * clock, calls nothing above it: it answers with event bits and the next deadline. Memory is
+ * allocated with GFP_ATOMIC unless a gfp is passed. Time is u64 nanoseconds, monotonic;
+ * QRDMA_NEVER is "no deadline". Errors are negative errno; protocol errors never mix with them,
+ * they end the connection and are read by qrdma_conn_error().
+ *
+ * After any call that may change the deadline (rx_finish, timeout, the packer, application calls)
+ * ask qrdma_conn_deadline() once per batch; QRDMA_EV_TIMER says that it moved.
+ */
+#ifndef QRDMA_CORE_CONN_H
+#define QRDMA_CORE_CONN_H
+
+#include "env.h"
+#include "buf.h"
+#include "header.h"
+#include "keys.h"
+#include "tparam.h"
+
+#define QRDMA_NEVER	U64_MAX
+
+struct qrdma_conn;
+
+/* Event bits that rx_finish, timeout and the application calls return: what the caller has to do. */
+#define QRDMA_EV_TX		BIT(0)	/* something may be sent: call the packer until it says 0 */
+#define QRDMA_EV_READABLE	BIT(1)	/* stream 0 has bytes, FIN or a reset to read */
+#define QRDMA_EV_WRITABLE	BIT(2)	/* memory of sent bytes came free, or writing has failed for good */
+#define QRDMA_EV_ESTABLISHED	BIT(3)	/* first authenticated packet of the peer */
+#define QRDMA_EV_CLOSED		BIT(4)	/* terminal, see qrdma_conn_error(): nothing more arrives */
+#define QRDMA_EV_NEED_KEY	BIT(5)	/* process context: qrdma_conn_next_keys(), both directions */
+#define QRDMA_EV_SUSPECT	BIT(6)	/* packets go unanswered: re-resolve the peer */
+#define QRDMA_EV_TIMER		BIT(7)	/* the deadline changed */
+#define QRDMA_EV_ACKED		BIT(8)	/* all that was written (FIN too) on stream 0 is acknowledged */
+#define QRDMA_EV_DRAINED	BIT(9)	/* closing or draining is over: forget the connection */
+#define QRDMA_EV_LOSS		BIT(10)	/* the loss monitor crossed its threshold */
+
+/**
+ * enum qrdma_drop - why a received packet was not used
+ * @QRDMA_DROP_NONE: it was used
+ * @QRDMA_DROP_HEADER: not parseable, fixed bit clear, too short for a sample, not our connection id
+ * @QRDMA_DROP_VERSION: long header of another version than 1
+ * @QRDMA_DROP_NO_KEY: no key for that level or key phase (yet, or any more)
+ * @QRDMA_DROP_AUTH: the tag does not verify
+ * @QRDMA_DROP_DUPLICATE: packet number seen already, or too old to tell
+ * @QRDMA_DROP_STATE: the connection is closing, draining or dead
+ * @QRDMA_DROP_NOMEM: no memory, or a cap reached: not acknowledged, the peer sends it again
+ * @QRDMA_DROP_CRYPTO: the AEAD failed for another reason than the tag
+ * @QRDMA_DROP_PROTOCOL: the packet broke the protocol; the connection closes because of it
+ *
+ * Counted per connection (and per device by the datapath).
+ */
+enum qrdma_drop {
+	QRDMA_DROP_NONE,
+	QRDMA_DROP_HEADER,
+	QRDMA_DROP_VERSION,
+	QRDMA_DROP_NO_KEY,
+	QRDMA_DROP_AUTH,
+	QRDMA_DROP_DUPLICATE,
+	QRDMA_DROP_STATE,
+	QRDMA_DROP_NOMEM,
+	QRDMA_DROP_CRYPTO,
+	QRDMA_DROP_PROTOCOL,
+	__QRDMA_DROP_MAX
+};
+
+/**
+ * struct qrdma_conn_config - what a connection is made from; all of it is copied
+ * @aead: the AEAD port
+ * @is_server: role
+ * @scid: our connection id (QRDMA_CID_LEN bytes)
+ * @dcid: the peer's
+ * @local: our transport parameters (already sent, or to be sent, to the peer)
+ * @remote: the peer's
+ * @max_datagram: largest QUIC datagram that the path takes, bytes (1 KiB paths give 1020)
+ * @granularity: timer granularity, ns (RFC 9002 kGranularity); 0: the default of recovery.h
+ * @initial_rtt: ns, measured by the address resolution; 0: RFC 9002 s6.2.2
+ * @ack_delay: ns, how long an acknowledgement may wait; at most @local's max_ack_delay, 0: that
+ * @cong: congestion controller, enum qrdma_cong_alg of cong.h
+ * @rx_mem_max: cap of memory pinned by received stream data, bytes
+ * @tx_mem_max: cap of memory of unacknowledged data, bytes (the socket enforces SO_SNDBUF itself;
+ *	this is the hard cap)
+ * @key_packets_max: packets that one key may seal before the connection must have moved to the next
+ *	(an update starts by itself at 7/8); 0 or above the cipher's limit: the cipher's limit
+ * @loss_permille: loss of more than this, in 1/1000 of the packets sent, raises QRDMA_EV_LOSS;
+ *	0: 10 (1 %)
+ * @random: seed for everything that the connection needs random
+ */
+struct qrdma_conn_config {
+	const struct qrdma_aead_ops *aead;
+	bool is_server;
+	const struct qrdma_cid *scid;
+	const struct qrdma_cid *dcid;
+	const struct qrdma_tparams *local;
+	const struct qrdma_tparams *remote;
+	u32 max_datagram;
+	u64 granularity;
+	u64 initial_rtt;
+	u64 ack_delay;
+	u32 cong;
+	u32 rx_mem_max;
+	u32 tx_mem_max;
+	u64 key_packets_max;
+	u32 loss_permille;
+	u8 random[32];
+};
+
+/**
+ * qrdma_conn_create() - a connection whose handshake runs out of band
+ * @cfg: what it is made from
+ * @now: ns
+ * @conn: the connection, owned by the caller
+ * @gfp: allocation flags of this call
+ *
+ * It has only the application packet number space and is "connecting" until the first packet of
+ * the peer verifies. The client's first packet opens stream 0 with an empty STREAM frame (design
+ * D16), so call the packer once the keys are in.
+ *
+ * Return: 0; -EINVAL: a value that cannot be (id lengths, more active connection ids than path.h
+ * holds, a datagram too small); -ENOMEM.
+ */
+int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma_conn **conn,
+		      gfp_t gfp);
+
+/**
+ * qrdma_conn_destroy() - free it and all it holds, silently
+ * @conn: connection; NULL is accepted
+ *
+ * Packets being sealed or opened hold their own references: they may end later by
+ * qrdma_tx_release() and qrdma_rx_release().
+ */
+void qrdma_conn_destroy(struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_install_key() - the first key of one direction (1-RTT level)
+ * @conn: connection
+ * @send: direction: true seals
+ * @cipher: enum qrdma_cipher
+ * @cur: key from the traffic secret
+ * @next: the generation after it, so that the peer's first update needs no allocation
+ *
+ * The references of @cur and @next are taken over on success only.
+ *
+ * Return: 0; -EEXIST: installed already, a second install would repeat nonces; -EINVAL: cipher.
+ */
+int qrdma_conn_install_key(struct qrdma_conn *conn, bool send, u32 cipher,
+			   struct qrdma_slot *cur, struct qrdma_slot *next);
+
+/**
+ * qrdma_conn_next_keys() - after QRDMA_EV_NEED_KEY: what to derive the next generation from
+ * @conn: connection
+ * @send: direction; ask for both
+ *
+ * Return: slot with a reference for the caller; NULL: none is wanted.
+ */
+struct qrdma_slot *qrdma_conn_next_keys(struct qrdma_conn *conn, bool send);
+
+/**
+ * qrdma_conn_install_next() - the generation derived from qrdma_conn_next_keys()
+ * @conn: connection
+ * @send: direction
+ * @from: what it was derived from; the caller keeps that reference and drops it
+ * @next: the reference is taken over on success only
+ *
+ * Return: 0; -ESTALE: @from is not the current one any more; -EEXIST: there is one already.
+ */
+int qrdma_conn_install_next(struct qrdma_conn *conn, bool send, struct qrdma_slot *from,
+			    struct qrdma_slot *next);
+
+/**
+ * qrdma_conn_key_update() - seal with the next generation from now on (RFC 9001 s6)
+ * @conn: connection
+ *
+ * Return: 0, then call the packer; -EAGAIN: the last one is not confirmed yet (RFC 9001 s6.1), or
+ * the next generation is not derived yet; -ENOTCONN: closing or closed.
+ */
+int qrdma_conn_key_update(struct qrdma_conn *conn);
+
+/**
+ * struct qrdma_rx - a datagram on its way in
+ * @buf: holds the datagram; the caller's reference, the connection takes its own for what it keeps
+ * @data: first byte of the next packet in it
+ * @len: bytes left
+ * @ecn: ECN codepoint of the datagram (0..3)
+ * @op: what to open; valid after QRDMA_RX_OPEN; @op.done is the caller's
+ * @aead: port to open with; set with @op
+ * @drop: reason after QRDMA_RX_DROP, and after qrdma_conn_rx_finish() (QRDMA_DROP_NONE: used)
+ * @wire: bytes of the packet on the wire
+ * @gen: key generation chosen
+ *
+ * The caller zeroes it and sets @buf, @data, @len and @ecn. Then::
+ *
+ *	while ((v = qrdma_conn_rx_begin(conn, rx, now)) != QRDMA_RX_DONE) {
+ *		if (v == QRDMA_RX_DROP)
+ *			continue;	(counted; rx->drop says why)
+ *		err = rx->aead->open(&rx->op);	(or later, when -EINPROGRESS)
+ *		ev |= qrdma_conn_rx_finish(conn, rx, err, now);
+ *	}
+ *
+ * Between begin and finish of one datagram others may begin and finish in any order and keys may
+ * rotate; the same struct qrdma_rx takes part in one packet at a time. One that shall never be
+ * finished ends by qrdma_rx_release().
+ */
+struct qrdma_rx {
+	struct qrdma_buf *buf;
+	u8 *data;
+	u32 len;
+	u8 ecn;
+	struct qrdma_aead_op op;
+	const struct qrdma_aead_ops *aead;
+	enum qrdma_drop drop;
+	u32 wire;
+	u32 gen;
+};
+
+/**
+ * enum qrdma_rx_verdict - answer of qrdma_conn_rx_begin()
+ * @QRDMA_RX_DONE: nothing left in the datagram
+ * @QRDMA_RX_OPEN: open the packet described in @op, then call qrdma_conn_rx_finish()
+ * @QRDMA_RX_DROP: the packet is dropped and counted; go on with the next
+ */
+enum qrdma_rx_verdict {
+	QRDMA_RX_DONE,
+	QRDMA_RX_OPEN,
+	QRDMA_RX_DROP,
+};
+
+/**
+ * qrdma_conn_rx_begin() - take the next packet of a datagram
+ * @conn: connection, found by the destination connection id
+ * @rx: datagram; @data and @len move on with each call, so the loop ends
+ * @now: ns
+ *
+ * Removes header protection in place (RFC 9001 s5.4), finds packet number and key. Long header
+ * packets are dropped: no level but 1-RTT has keys here.
+ *
+ * Return: see enum qrdma_rx_verdict.
+ */
+enum qrdma_rx_verdict qrdma_conn_rx_begin(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now);
+
+/**
+ * qrdma_conn_rx_finish() - a packet was opened, or failed to: check it and apply its frames
+ * @conn: connection
+ * @rx: as qrdma_conn_rx_begin() left it
+ * @err: 0, -EBADMSG (the tag does not verify) or another error of the AEAD
+ * @now: ns
+ *
+ * Drops the operation's reference to its slot. The duplicate check stands here, after the packet
+ * verified (RFC 9000 s12.3). All frames are decoded and checked before the first is applied.
+ *
+ * Return: event bits.
+ */
+u32 qrdma_conn_rx_finish(struct qrdma_conn *conn, struct qrdma_rx *rx, int err, u64 now);
+
+/**
+ * qrdma_rx_release() - give up a packet that was begun and will not be finished
+ * @rx: datagram; harmless when nothing was begun
+ *
+ * Any context, no lock; the connection may be gone.
+ */
+void qrdma_rx_release(struct qrdma_rx *rx);
+
+/**
+ * qrdma_conn_deadline() - when qrdma_conn_timeout() has to be called
+ * @conn: connection
+ *
+ * Return: ns, may lie in the past; QRDMA_NEVER: no timer runs.
+ */
+u64 qrdma_conn_deadline(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_timeout() - time has passed
+ * @conn: connection
+ * @now: ns; harmless when nothing is due
+ *
+ * Return: event bits.
+ */
+u32 qrdma_conn_timeout(struct qrdma_conn *conn, u64 now);
+
+/*
+ * Application side, stream @id (stream 0 is the socket). All return -ENOENT for a stream that does
+ * not exist. Reading goes on after QRDMA_EV_CLOSED until what has arrived is consumed.
+ */
+
+/**
+ * qrdma_conn_write() - append bytes to a stream, without a copy
+ * @conn: connection
+ * @id: stream
+ * @buf: buffer that holds them; the connection takes its own reference
+ * @off: where they start in @buf
+ * @len: bytes
+ *
+ * The bytes must not change before they are acknowledged. Call the packer afterwards.
+ *
+ * Return: 0; -EPIPE: after FIN, reset, STOP_SENDING of the peer, or the end of the connection;
+ * -ENOMEM; -ENOBUFS: over tx_mem_max.
+ */
+int qrdma_conn_write(struct qrdma_conn *conn, u64 id, struct qrdma_buf *buf, u32 off, u32 len);
+
+/**
+ * qrdma_conn_write_tail() - room behind the last bytes written, for small writes to share a buffer
+ * @conn: connection
+ * @id: stream
+ * @room: first byte of it
+ *
+ * Return: bytes of room, 0: none; negative as qrdma_conn_write().
+ */
+int qrdma_conn_write_tail(struct qrdma_conn *conn, u64 id, u8 **room);
+
+/**
+ * qrdma_conn_write_commit() - bytes were copied to the room of qrdma_conn_write_tail()
+ * @conn: connection
+ * @id: stream
+ * @len: bytes; at most the room
+ */
+void qrdma_conn_write_commit(struct qrdma_conn *conn, u64 id, u32 len);
+
+/**
+ * qrdma_conn_finish() - FIN behind what was written; call the packer afterwards
+ * @conn: connection
+ * @id: stream
+ *
+ * Return: 0 (also when it stands there already); -EPIPE: reset, or the connection has ended.
+ */
+int qrdma_conn_finish(struct qrdma_conn *conn, u64 id);
+
+/**
+ * qrdma_conn_peek() - contiguous bytes to read
+ * @conn: connection
+ * @id: stream
+ * @skip: bytes behind the read position
+ * @data: first byte; valid until they are consumed
+ *
+ * Return: bytes, 0: none now (or the end, see qrdma_conn_at_eof()); -ECONNRESET: the peer reset
+ * the stream.
+ */
+int qrdma_conn_peek(struct qrdma_conn *conn, u64 id, u64 skip, const u8 **data);
+
+/**
+ * qrdma_conn_consume() - bytes were read; opens credit
+ * @conn: connection
+ * @id: stream
+ * @len: bytes; at most what qrdma_conn_readable() says
+ *
+ * Return: event bits: QRDMA_EV_TX when more credit is to be told to the peer.
+ */
+u32 qrdma_conn_consume(struct qrdma_conn *conn, u64 id, u32 len);
+
+/**
+ * qrdma_conn_at_eof() - has everything up to the peer's FIN been consumed?
+ * @conn: connection
+ * @id: stream
+ */
+bool qrdma_conn_at_eof(const struct qrdma_conn *conn, u64 id);
+
+/**
+ * qrdma_conn_readable() - bytes that can be read without waiting (FIONREAD)
+ * @conn: connection
+ * @id: stream
+ */
+u64 qrdma_conn_readable(const struct qrdma_conn *conn, u64 id);
+
+/**
+ * qrdma_conn_unacked() - bytes written and not acknowledged (SIOCOUTQ)
+ * @conn: connection
+ * @id: stream
+ */
+u64 qrdma_conn_unacked(const struct qrdma_conn *conn, u64 id);
+
+/**
+ * qrdma_conn_unsent() - bytes written and not sent once (SIOCOUTQNSD)
+ * @conn: connection
+ * @id: stream
+ */
+u64 qrdma_conn_unsent(const struct qrdma_conn *conn, u64 id);
+
+/**
+ * qrdma_conn_stop_reading() - ask the peer to stop sending (STOP_SENDING); drops what has arrived
+ * @conn: connection
+ * @id: stream
+ * @code: application error code
+ *
+ * Call the packer afterwards. Return: 0; -EALREADY: the stream has ended or was stopped.
+ */
+int qrdma_conn_stop_reading(struct qrdma_conn *conn, u64 id, u64 code);
+
+/**
+ * qrdma_conn_reset() - give up sending (RESET_STREAM); drops what is not acknowledged
+ * @conn: connection
+ * @id: stream
+ * @code: application error code
+ *
+ * Call the packer afterwards. Return: 0; -EALREADY: everything is acknowledged, or reset already.
+ */
+int qrdma_conn_reset(struct qrdma_conn *conn, u64 id, u64 code);
+
+/**
+ * qrdma_conn_hold_credit() - under memory pressure grant nothing
+ * @conn: connection
+ * @hold: true from now on; false: grant again, then call the packer
+ */
+void qrdma_conn_hold_credit(struct qrdma_conn *conn, bool hold);
+
+/**
+ * qrdma_conn_set_rx_window() - how much may be on its way to us or unread (SO_RCVBUF)
+ * @conn: connection
+ * @bytes: of connection and stream credit alike; credit already granted is never taken back
+ */
+void qrdma_conn_set_rx_window(struct qrdma_conn *conn, u64 bytes);
+
+/**
+ * qrdma_conn_ping() - send a PING (keepalive); call the packer afterwards
+ * @conn: connection
+ */
+void qrdma_conn_ping(struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_close() - end it: CONNECTION_CLOSE follows, what is not acknowledged is dropped
+ * @conn: connection
+ * @code: error code
+ * @app: @code is the application's (frame 0x1d)
+ * @now: ns
+ *
+ * The connection closes for three PTOs (RFC 9000 s10.2.1), then says QRDMA_EV_DRAINED. Does
+ * nothing when it is closing already.
+ *
+ * Return: event bits.
+ */
+u32 qrdma_conn_close(struct qrdma_conn *conn, u64 code, bool app, u64 now);
+
+/**
+ * qrdma_conn_abort() - end it silently: no packet can leave (the device is gone)
+ * @conn: connection
+ */
+void qrdma_conn_abort(struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_set_path() - a new peer address or a new MTU
+ * @conn: connection
+ * @max_datagram: largest QUIC datagram that it takes, bytes
+ * @now: ns
+ *
+ * The packets in flight stay valid, QUIC finds them by number; those larger than the new path takes
+ * are lost and their contents cut anew.
+ */
+void qrdma_conn_set_path(struct qrdma_conn *conn, u32 max_datagram, u64 now);
+
+/**
+ * qrdma_conn_kick() - packets in flight are probably lost (a lane died, sends were refused)
+ * @conn: connection
+ * @now: ns
+ *
+ * Sends probes at once instead of waiting for the PTO; the window is not cut for it.
+ *
+ * Return: event bits.
+ */
+u32 qrdma_conn_kick(struct qrdma_conn *conn, u64 now);
+
+/**
+ * struct qrdma_conn_error - why it ended
+ * @err: errno for the socket (positive), 0: it lives, or a clean close. ECONNRESET: the peer closed
+ *	with an error, or in the middle of the data; ETIMEDOUT: idle time-out; EPROTO: the peer broke
+ *	the protocol; EKEYEXPIRED: key usage limit or end of packet numbers; ENETDOWN: aborted;
+ *	ENOMEM: no memory for what must not be lost
+ * @closed: it has ended
+ * @remote: the peer said so
+ * @app: application close (0x1d)
+ * @code: QUIC error code (RFC 9000 s20) or the application's
+ * @frame_type: that caused it, 0: unknown
+ */
+struct qrdma_conn_error {
+	int err;
+	bool closed;
+	bool remote;
+	bool app;
+	u64 code;
+	u64 frame_type;
+};
+
+/**
+ * qrdma_conn_error() - why it ended
+ * @conn: connection
+ * @error: filled
+ */
+void qrdma_conn_error(const struct qrdma_conn *conn, struct qrdma_conn_error *error);
+
+/**
+ * qrdma_conn_rx_mem() - memory pinned by received stream data, bytes: what the socket charges
+ * @conn: connection
+ */
+u32 qrdma_conn_rx_mem(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_tx_mem() - memory of data written and not acknowledged, bytes
+ * @conn: connection
+ */
+u32 qrdma_conn_tx_mem(const struct qrdma_conn *conn);
+
+/**
+ * struct qrdma_conn_stats - numbers for QRDMA_INFO
+ * @sent: packets
+ * @received: packets that verified and were new
+ * @lost: packets declared lost
+ * @spurious: declared lost, acknowledged later
+ * @retransmitted_bytes: stream bytes sent again
+ * @opened: packets whose tag verified
+ * @open_failed: packets whose tag did not
+ * @sealed: packets handed out for sealing
+ * @drops: by reason
+ * @bytes_sent: datagram bytes
+ * @bytes_received: packet bytes of @received
+ * @bytes_acked: stream bytes
+ * @bytes_delivered: stream bytes handed to the application
+ * @capped: frames of the peer ignored because a queue was at its cap (PATH_CHALLENGE)
+ * @srtt: ns
+ * @rttvar: ns
+ * @min_rtt: ns
+ * @latest_rtt: ns
+ * @cwnd: bytes
+ * @in_flight: bytes
+ * @ssthresh: bytes
+ * @pto_count: probe time-outs in a row
+ * @key_phase: generation of the sealing key
+ * @key_updates: of the sealing key
+ * @max_datagram: bytes
+ * @ce_marks: packets received with ECN-CE
+ */
+struct qrdma_conn_stats {
+	u64 sent, received, lost, spurious, retransmitted_bytes;
+	u64 opened, open_failed;
+	u64 sealed;
+	u64 drops[__QRDMA_DROP_MAX];
+	u64 bytes_sent, bytes_received, bytes_acked, bytes_delivered;
+	u64 capped;
+	u64 srtt, rttvar, min_rtt, latest_rtt;
+	u64 cwnd, in_flight, ssthresh;
+	u32 pto_count, key_phase, key_updates;
+	u32 max_datagram;
+	u32 ce_marks;
+};
+
+/**
+ * qrdma_conn_stats() - numbers for QRDMA_INFO
+ * @conn: connection
+ * @stats: filled
+ */
+void qrdma_conn_stats(const struct qrdma_conn *conn, struct qrdma_conn_stats *stats);
+
+#endif /* QRDMA_CORE_CONN_H */
