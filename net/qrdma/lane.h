@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Lanes: one UD queue pair with its completion queue, its rings and its buffer pool for sending.
+ *
+ * Owns: queue pair, completion queue, GRH memory, what is posted.
+ * Called by: device.c (open, close, port state, resets), datapath (tx_*), the completion queue
+ * (softirq). Lanes move bytes and never parse them; only the GRH is read, which is the network's.
+ *
+ * Lock order (outer to inner), for the whole of the verbs layer:
+ *	socket lock > peer entry lock > lane->rx_lock, lane->tx_lock > ah cache lock > pool lock
+ * Upward calls (rx, tx_room, done) are made with none of them held.
+ *
+ * Lifetime: a lane is part of its struct qrdma_device; whoever keeps a lane pointer keeps a
+ * reference on the device. When the device is removed its lanes are closed: everything is still
+ * callable, and says -ENODEV. So removal waits for no user.
+ */
+#ifndef QRDMA_LANE_H
+#define QRDMA_LANE_H
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "pool.h"
+#include "ah.h"
+
+struct qrdma_device;
+struct qrdma_lane_ring;
+
+/**
+ * enum qrdma_lane_state - what a lane can do
+ * @QRDMA_LANE_CLOSED: nothing any more (or not yet): the device is gone
+ * @QRDMA_LANE_UP: sends and receives
+ * @QRDMA_LANE_RESETTING: the queue pair died and is being revived; sends wait in the queue
+ */
+enum qrdma_lane_state {
+	QRDMA_LANE_CLOSED,
+	QRDMA_LANE_UP,
+	QRDMA_LANE_RESETTING,
+};
+
+/**
+ * struct qrdma_lane_stats - counters of a lane
+ * @tx_posted: messages posted
+ * @tx_inline: of those, inline
+ * @tx_bytes: bytes posted, port headers included
+ * @tx_signaled: of @tx_posted, those that asked for a completion
+ * @tx_errors: sends that ended with an error, flushed ones included
+ * @tx_oversize: sends refused with -EMSGSIZE
+ * @tx_stale: sends dropped because their address handle had been revoked
+ * @tx_down: sends dropped or refused because the port was down
+ * @tx_nobuf: times that qrdma_lane_tx_get() had no buffer
+ * @tx_again: times that the device had no room although we counted some (-ENOMEM from a post)
+ * @rx_packets: messages handed up
+ * @rx_bytes: bytes handed up, port headers included
+ * @rx_runt: messages dropped: shorter than a port header
+ * @rx_nogrh: messages dropped: no GRH, or neither IPv4 nor IPv6 in it
+ * @rx_errors: receives that ended with an error, flushed ones included
+ * @rx_pauses: times that refilling paused because the pool was low
+ * @rx_posted: receives posted at this moment
+ * @tx_pending: sends posted and not completed at this moment
+ * @tx_queued: sends queued and not posted at this moment
+ * @resets: times that the queue pair was reset
+ * @stalls: of those, because a send did not complete in time
+ * @forced: of those, times that the device did not flush and buffers were taken back by force
+ * @qp_events: asynchronous events of the queue pair
+ */
+struct qrdma_lane_stats {
+	u64 tx_posted;
+	u64 tx_inline;
+	u64 tx_bytes;
+	u64 tx_signaled;
+	u64 tx_errors;
+	u64 tx_oversize;
+	u64 tx_stale;
+	u64 tx_down;
+	u64 tx_nobuf;
+	u64 tx_again;
+	u64 rx_packets;
+	u64 rx_bytes;
+	u64 rx_runt;
+	u64 rx_nogrh;
+	u64 rx_errors;
+	u64 rx_pauses;
+	u64 rx_posted;
+	u64 tx_pending;
+	u64 tx_queued;
+	u64 resets;
+	u64 stalls;
+	u64 forced;
+	u64 qp_events;
+};
+
+/**
+ * struct qrdma_lane_ops - upward calls of a lane, handed down by device.c
+ * @rx: a message arrived; the callee owns the buffer. Softirq.
+ * @tx_room: qrdma_lane_tx_get() had refused and can be tried again. Kworker, may sleep.
+ */
+struct qrdma_lane_ops {
+	void (*rx)(struct qrdma_lane *lane, struct qrdma_rxbuf *rxbuf);
+	void (*tx_room)(struct qrdma_lane *lane);
+};
+
+/**
+ * struct qrdma_lane_config - what a lane is opened with
+ * @ibdev: device
+ * @pd: protection domain
+ * @port: port number
+ * @vector: completion vector
+ * @qkey: key of the queue pair
+ * @rx_pool: where receive buffers come from
+ * @wq: workqueue for resets; unbound
+ * @ops: upward calls
+ * @max_msg: largest message (port MTU, at most QRDMA_UD_MAX)
+ * @tx_depth: send ring entries, a power of two
+ * @rx_depth: receive ring entries, a power of two
+ * @tx_bufs: send buffers that may exist
+ * @signal_every: k of "every k-th send is signalled"
+ * @max_inline: inline bytes to ask for
+ * @stall_ms: a posted send that takes longer than this means that the queue pair is stuck
+ */
+struct qrdma_lane_config {
+	struct ib_device *ibdev;
+	struct ib_pd *pd;
+	u32 port;
+	int vector;
+	u32 qkey;
+	struct qrdma_pool *rx_pool;
+	struct workqueue_struct *wq;
+	const struct qrdma_lane_ops *ops;
+	u32 max_msg;
+	u32 tx_depth;
+	u32 rx_depth;
+	u32 tx_bufs;
+	u32 signal_every;
+	u32 max_inline;
+	u32 stall_ms;
+};
+
+/**
+ * struct qrdma_lane - see the top of this file
+ * @dev: the device that it is part of; constant
+ * @index: which of the device's lanes; constant
+ * @qpn: queue pair number; constant, survives resets
+ * @max_msg: largest message in bytes, port header included; follows the MTU (READ_ONCE)
+ * @max_inline: largest inline message in bytes; constant
+ *
+ * Found by: (device, index). Owned by: struct qrdma_device. Dies: with that.
+ * Protected by: @tx_lock and @rx_lock as said at the fields; @state is written under both.
+ */
+struct qrdma_lane {
+	struct qrdma_device *dev;
+	u32 index;
+	u32 qpn;
+	u32 max_msg;
+	u32 max_inline;
+	/* private: for lane.c */
+	struct qrdma_lane_config cfg;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	struct qrdma_pool *tx_pool;
+	enum qrdma_lane_state state;	/* written under both locks */
+	bool port_up;			/* under both locks */
+	unsigned long flags;		/* atomic bits */
+
+	spinlock_t tx_lock;		/* guards txq .. tx_stats */
+	struct list_head txq;		/* queued, not posted */
+	u32 tx_queued;			/* length of it */
+	u32 tx_head;			/* next ring position to post; free running */
+	u32 tx_tail;			/* oldest position not completed; free running */
+	u32 tx_unsignaled;		/* posted since the last signalled one */
+	u32 tx_epoch;			/* which of the two rings is in use */
+	u64 tx_progress;		/* when the tail last moved, ns */
+	struct qrdma_lane_ring *ring;
+	struct qrdma_lane_stats stats;	/* tx_* under tx_lock, rx_* under rx_lock, rest: worker */
+
+	spinlock_t rx_lock;		/* guards rx_* */
+	u32 rx_posted;
+	u32 rx_epoch;
+	u32 rx_free;			/* head of the list of free slots */
+	bool rx_paused;
+	u8 *grh;			/* GRH memory, one cache line aligned slot per receive */
+	u64 grh_dma;
+
+	struct work_struct reset_work;
+	struct work_struct refill_work;
+	struct work_struct room_work;
+	struct delayed_work watchdog;
+};
+
+/**
+ * qrdma_lane_open() - make queue pair and rings, fill the receive ring
+ * @lane: zeroed, with @dev and @index set
+ * @cfg: copied
+ *
+ * Context: may sleep. Return: 0 or a negative errno (then nothing is left behind).
+ */
+int qrdma_lane_open(struct qrdma_lane *lane, const struct qrdma_lane_config *cfg);
+
+/**
+ * qrdma_lane_close() - give back everything that belongs to the device
+ *
+ * After that each call on the lane says -ENODEV, each queued send has had its done(-ENODEV), no
+ * upward call is running or will be made. Buffers that are out stay valid.
+ * Context: may sleep.
+ */
+void qrdma_lane_close(struct qrdma_lane *lane);
+
+/** qrdma_lane_set_port() - port up: posts resume; down: nothing is posted, sends are refused with
+ * -ENETDOWN and queued ones completed with it. Any context but hard interrupt.
+ */
+void qrdma_lane_set_port(struct qrdma_lane *lane, bool up);
+
+/** qrdma_lane_set_mtu() - largest message from now on, bytes. Any context. */
+void qrdma_lane_set_mtu(struct qrdma_lane *lane, u32 max_msg);
+
+/** qrdma_lane_kick() - the receive pool has recovered: refill. Any context. */
+void qrdma_lane_kick(struct qrdma_lane *lane);
+
+/** qrdma_lane_reset() - the queue pair is to be reset (in a worker). Any context. */
+void qrdma_lane_reset(struct qrdma_lane *lane);
+
+/**
+ * qrdma_lane_tx_get() - take a send buffer
+ * @lane: lane it will be sent on
+ *
+ * Context: any but hard interrupt.
+ * Return: buffer, or NULL when the pool is empty or the lane closed. After a NULL of a lane that
+ * is not closed, ops->tx_room() comes when there are buffers again.
+ */
+struct qrdma_txbuf *qrdma_lane_tx_get(struct qrdma_lane *lane);
+
+/**
+ * qrdma_lane_tx_get_urgent() - the same, out of the reserve as well
+ *
+ * For packets that free memory or end something: ACKs, probes, closes.
+ */
+struct qrdma_txbuf *qrdma_lane_tx_get_urgent(struct qrdma_lane *lane);
+
+/**
+ * qrdma_lane_tx_put() - the owner needs the buffer no more; NULL is fine
+ *
+ * May be called while the buffer is queued: it goes back to the pool after its completion (and
+ * done() is still called). Any context; also after lane and device are gone.
+ */
+static inline void qrdma_lane_tx_put(struct qrdma_txbuf *tx)
+{
+	if (tx)
+		qrdma_txbuf_put(tx);
+}
+
+/**
+ * qrdma_lane_tx_queue() - append a message to what the next qrdma_lane_flush() posts
+ * @lane: lane
+ * @tx: buffer of this lane; not queued at present
+ * @len: bytes of @tx->data to send: port header and one QUIC datagram
+ * @ah: path; a reference of its own is taken
+ * @qpn: destination queue pair
+ * @qkey: its key (of the peer)
+ *
+ * The bytes must not change until done(). The queue is bounded by the pool.
+ *
+ * Context: any but hard interrupt; under a socket lock or not.
+ * Return: 0; or the buffer was not queued and done() will not be called: -EMSGSIZE (longer than
+ * lane->max_msg, counted), -ENETDOWN (port down), -ESTALE (handle revoked: wait for the new
+ * peer),
+ * -ENODEV (lane closed), -EBUSY (@tx is still queued), -EINVAL (shorter than a port header).
+ */
+int qrdma_lane_tx_queue(struct qrdma_lane *lane, struct qrdma_txbuf *tx, u32 len,
+			struct qrdma_ah *ah, u32 qpn, u32 qkey);
+
+/**
+ * qrdma_lane_flush() - post what is queued, as one chain
+ *
+ * What the ring has no room for stays queued and is posted by completions. A lane that is being
+ * reset posts when it is up again. Context: any but hard interrupt.
+ */
+void qrdma_lane_flush(struct qrdma_lane *lane);
+
+/** qrdma_lane_stats() - copy the counters. Any context but hard interrupt. */
+void qrdma_lane_stats(struct qrdma_lane *lane, struct qrdma_lane_stats *stats);
+
+/** qrdma_lane_max_datagram() - largest QUIC datagram that the local port takes, bytes. */
+static inline u32 qrdma_lane_max_datagram(const struct qrdma_lane *lane)
+{
+	return READ_ONCE(lane->max_msg) - QRDMA_PORT_HDR_LEN;
+}
+
+/* What follows is arithmetic without a device, here so that it can be tested alone. */
+
+/** qrdma_ring_used() - entries in use of a ring with free running positions */
+static inline u32 qrdma_ring_used(u32 head, u32 tail)
+{
+	return head - tail;
+}
+
+/** qrdma_ring_room() - entries that can still be used */
+static inline u32 qrdma_ring_room(u32 head, u32 tail, u32 depth)
+{
+	return depth - qrdma_ring_used(head, tail);
+}
+
+/** qrdma_ring_has() - is @pos one of the entries in use? */
+static inline bool qrdma_ring_has(u32 head, u32 tail, u32 pos)
+{
+	return pos - tail < qrdma_ring_used(head, tail);
+}
+
+/**
+ * qrdma_ring_signal() - has the next send to be signalled?
+ * @unsignaled: sends since the last signalled one
+ * @every: k
+ * @last: it is the last of its chain, or the last that the ring has room for
+ *
+ * The last one always: else a buffer could wait for ever for a completion that a later send
+ * brings.
+ */
+static inline bool qrdma_ring_signal(u32 unsignaled, u32 every, bool last)
+{
+	return last || unsignaled + 1 >= every;
+}
+
+/**
+ * struct qrdma_grh_info - what the area in front of a received message says
+ */
+struct qrdma_grh_info {
+	struct in6_addr saddr;
+	struct in6_addr daddr;
+	u16 family;
+	u8 tclass;
+	u8 hop_limit;
+};
+
+/**
+ * qrdma_grh_parse() - read the GRH area of a RoCE v2 message
+ * @grh: QRDMA_GRH_LEN bytes: an IPv6 header, or 20 bytes of nothing and an IPv4 header
+ * @version: 4 or 6 when the completion or the IPv4 checksum told, 0: find out
+ * @info: result
+ *
+ * Return: false when there is no such header.
+ */
+bool qrdma_grh_parse(const u8 *grh, int version, struct qrdma_grh_info *info);
+
+#endif /* QRDMA_LANE_H */
