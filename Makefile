@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0
+# AF_QRDMA: what there is to make (make help).  Everything that is built goes
+# to build/, or to the cache directory where other clones find it too.
+
+# The kernel that "make module" builds for: stock (Debian's headers), kunit
+# (= san), plain, or the directory of any kernel build tree.
+KERNEL ?= stock
+# Seconds for each fuzzer, scenarios for the simulator
+FUZZ_SECONDS ?= 60
+SIM_SCENARIOS ?= 2000
+J ?= $(shell nproc)
+
+export FUZZ_SECONDS SIM_SCENARIOS
+
+.PHONY: all help setup module userspace kernels core sim fuzz kunit selftests \
+	selftests-san lint check check-kernels build-kernels clean
+
+all: module userspace
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## all            module and userspace (the default)
+## setup          install the Debian packages, fetch the kernel image
+setup:
+	@scripts/setup.sh
+
+## module         qrdma.ko for KERNEL=stock, in build/module/KERNEL
+##                (W=1, C=1; OBJ=net/qrdma/x.o: that object alone)
+module: setup
+	@OBJ=$(OBJ) scripts/module.sh $(KERNEL) -j$(J) $(if $(W),W=$(W)) $(if $(C),C=$(C))
+
+## userspace      libqrdma and the programs
+userspace: setup
+	@$(MAKE) -s -C userspace
+
+## kernels        the kernel for KUnit and the sanitizers (10-20 minutes)
+kernels: setup
+	@tests/vm/kernel.sh dir kunit
+
+## core           unit tests of the engine, native
+core: setup
+	@$(MAKE) -s -C tests/core -j$(J)
+
+## sim            two engines over a lossy wire (SIM_SCENARIOS)
+sim: setup
+	@$(MAKE) -s -C tests/sim -j$(J)
+
+## fuzz           each fuzzer for FUZZ_SECONDS
+fuzz: setup
+	@$(MAKE) -s -C tests/fuzz -j$(J) run
+
+## kunit          unit tests in the kernel, under KASAN and lockdep
+kunit: setup
+	@tests/kunit/run.sh
+
+## selftests      system tests on the stock kernel (T=NAME: only that one)
+selftests: module userspace
+	@tests/selftests/run.sh --kernel stock $(T)
+
+## selftests-san  the same, shortened, on the sanitizer kernel
+selftests-san: userspace
+	@scripts/module.sh san -j$(J)
+	@tests/selftests/run.sh --kernel san --short $(T)
+
+## lint           layers, sizes, lone headers, checkpatch, sparse, W=1
+lint: setup
+	@tests/lint/run.sh
+
+## check          all of the above; the last line counts
+check:
+	@scripts/check.sh
+
+## build-kernels  compile the module against the newer Debian kernels
+build-kernels: setup
+	@tests/vm/newer.sh build
+
+## check-kernels  build those kernels and run the selftests on them
+check-kernels: userspace
+	@tests/vm/newer.sh check
+
+## clean          remove build/
+clean:
+	rm -rf build
+	@for d in userspace tests/core tests/sim tests/fuzz tests/selftests; do \
+		[ ! -e $$d/Makefile ] || $(MAKE) -s -C $$d clean; done
