@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Differences between the kernels that this module builds for: 6.1, 6.12 and
+ * the newest one. Nothing else of the tree asks for a kernel version.
+ *
+ * Owns: nothing; names that mean the same on every kernel. Each entry says
+ * what changed, and from which version on. Included by: any file of
+ * net/qrdma (never core/), and by tests that are kernel code.
+ */
+#ifndef QRDMA_COMPAT_H
+#define QRDMA_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/types.h>
+#include <linux/crypto.h>
+#include <crypto/aes.h>
+#include <crypto/chacha.h>
+
+/* 6.12: asm/unaligned.h is gone */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#include <asm/unaligned.h>
+#else
+#include <linux/unaligned.h>
+#endif
+
+/* 6.3: a crypto completion gets the caller's pointer; before, it got a request
+ * of which only ->data may be used. A callback is written as
+ * void done(qrdma_crypto_arg *arg, int err) and asks qrdma_crypto_data(arg) for
+ * the pointer that it was registered with.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define qrdma_crypto_arg	struct crypto_async_request
+
+static inline void *qrdma_crypto_data(struct crypto_async_request *arg)
+{
+	return arg->data;
+}
+#else
+#define qrdma_crypto_arg	void
+
+static inline void *qrdma_crypto_data(void *arg)
+{
+	return arg;
+}
+#endif
+
+/* 6.16: the ChaCha state has a type of its own, before it was bare words */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+struct qrdma_chacha {
+	u32 x[CHACHA_STATE_WORDS];
+};
+
+static inline void qrdma_chacha20_block(struct qrdma_chacha *state, u8 *out)
+{
+	chacha20_block(state->x, out);
+}
+#else
+#define qrdma_chacha	chacha_state
+
+static inline void qrdma_chacha20_block(struct chacha_state *state, u8 *out)
+{
+	chacha20_block(state, out);
+}
+#endif
+
+/* 7.0: an AES key for encryption alone has a type of its own */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define qrdma_aes_key	crypto_aes_ctx
+
+static inline int qrdma_aes_prepare(struct crypto_aes_ctx *key, const u8 *raw, unsigned int len)
+{
+	return aes_expandkey(key, raw, len);
+}
+#else
+#define qrdma_aes_key	aes_enckey
+
+static inline int qrdma_aes_prepare(struct aes_enckey *key, const u8 *raw, unsigned int len)
+{
+	return aes_prepareenckey(key, raw, len);
+}
+#endif
+
+#endif /* QRDMA_COMPAT_H */
