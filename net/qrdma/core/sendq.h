@@ -22,6 +22,7 @@
 #include "keys.h"
 
 #define QRDMA_SENDQ_SPANS	512	/* ranges in each set */
+#define QRDMA_SENDQ_SPANS_MIN	4	/* of which need no allocation */
 
 /** struct qrdma_span - bytes [@from, @to) of a stream */
 struct qrdma_span {
@@ -31,14 +32,16 @@ struct qrdma_span {
 
 /**
  * struct qrdma_spans - bounded, ordered set of ranges that neither touch nor overlap
- * @span: the ranges; NULL while there was never one since the queue was last quiet
+ * @span: the ranges: @first, or an allocated array while there are more
  * @nr: in use
- * @room: allocated, at most QRDMA_SENDQ_SPANS
+ * @room: elements of @span, at most QRDMA_SENDQ_SPANS
+ * @first: never fails, so that no range can be lost for want of memory
  */
 struct qrdma_spans {
 	struct qrdma_span *span;
 	u16 nr;
 	u16 room;
+	struct qrdma_span first[QRDMA_SENDQ_SPANS_MIN];
 };
 
 /**

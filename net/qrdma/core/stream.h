@@ -8,9 +8,9 @@
  * (what to send), softirq or process context, under the socket lock; never sleeps.
  *
  * Results: errno says what happened to the call, a QUIC error code (RFC 9000 s20.1) what
- * the peer did wrong; they do not mix. A qrdma_streams_on_*() function returns 0, or
- * -EPROTO and the code in *@verdict (close the connection), or -ENOBUFS / -ENOMEM: nothing
- * changed, drop the packet and do not acknowledge it.
+ * the peer did wrong; they do not mix. qrdma_streams_on_frame() returns 0, or -EPROTO and
+ * the code in *@verdict (close the connection), or -ENOBUFS / -ENOMEM: nothing changed,
+ * drop the packet and do not acknowledge it.
  *
  * A stream socket is client-initiated bidirectional stream 0 of a table that allows one
  * such stream; nothing here depends on that.
@@ -20,6 +20,7 @@
 
 #include "env.h"
 #include "buf.h"
+#include "frame.h"
 #include "keys.h"
 #include "flow.h"
 #include "reasm.h"
@@ -29,8 +30,6 @@ struct qrdma_tparams;
 
 /* streams of one type that a peer may have open at a time, whatever our parameters say */
 #define QRDMA_STREAMS_PEER_MAX	128
-/* RFC 9000 s4.6: largest number of streams of a type */
-#define QRDMA_STREAMS_MAX	BIT_ULL(60)
 #define QRDMA_STREAMS_HASH	16
 
 /* Index of a type of stream in the table's arrays. */
@@ -41,12 +40,12 @@ struct qrdma_tparams;
  * Events, in struct qrdma_stream for one stream and collected in struct qrdma_streams; the
  * reader clears them.
  */
-#define QRDMA_STREAM_READABLE	BIT(0)	/* more bytes, the end, or a reset to be read */
-#define QRDMA_STREAM_WRITABLE	BIT(1)	/* memory of written bytes came free */
-#define QRDMA_STREAM_STOPPED	BIT(2)	/* STOP_SENDING came: writing is -EPIPE now */
-#define QRDMA_STREAM_OPENED	BIT(3)	/* the peer opened it: qrdma_streams_accept() */
-#define QRDMA_STREAM_ACKED	BIT(4)	/* all written and FIN (or the reset) is acknowledged */
-#define QRDMA_STREAM_CREDIT	BIT(5)	/* another stream may be opened by us */
+#define QRDMA_STREAM_EV_READABLE BIT(0)	/* more bytes, the end, or a reset to be read */
+#define QRDMA_STREAM_EV_WRITABLE BIT(1)	/* memory of written bytes came free */
+#define QRDMA_STREAM_EV_STOPPED	BIT(2)	/* STOP_SENDING came: writing is -EPIPE now */
+#define QRDMA_STREAM_EV_OPENED	BIT(3)	/* the peer opened it: qrdma_streams_accept() */
+#define QRDMA_STREAM_EV_ACKED	BIT(4)	/* all written and FIN (or the reset) is acknowledged */
+#define QRDMA_STREAM_EV_CREDIT	BIT(5)	/* another stream may be opened by us */
 
 /**
  * enum qrdma_owed - a frame that is sent until it is acknowledged
@@ -69,7 +68,7 @@ enum qrdma_owed {
  * @tx_node: in the table's list of streams that may have STREAM frames to send
  * @ctl_node: in the table's list of streams that may owe other frames
  * @accept_node: in the table's list of streams that the application did not ask for yet
- * @events: QRDMA_STREAM_* bits
+ * @events: QRDMA_STREAM_EV_* bits
  * @released: the application let go; freed when both halves are at their end
  * @has_rx: there is a receiving half
  * @has_tx: there is a sending half
@@ -128,7 +127,7 @@ struct qrdma_stream {
  * @tx: streams that may have STREAM frames to send, next one first
  * @ctl: streams that may owe other frames
  * @accept: streams of the peer for the application
- * @events: QRDMA_STREAM_* bits of all streams
+ * @events: QRDMA_STREAM_EV_* bits of all streams
  * @nr: streams in the table
  * @server: role
  * @hold: memory is short: no credit is granted (MAX_DATA, MAX_STREAM_DATA, MAX_STREAMS)
@@ -187,21 +186,6 @@ struct qrdma_stream_frame {
 };
 
 /**
- * struct qrdma_stream_ctl - a frame other than STREAM to be written
- * @type: frame type (RFC 9000 s19): RESET_STREAM, STOP_SENDING, MAX_DATA, MAX_STREAM_DATA,
- *	MAX_STREAMS, DATA_BLOCKED, STREAM_DATA_BLOCKED, STREAMS_BLOCKED
- * @id: stream id, where the frame has one
- * @value: the limit, or the final size
- * @code: application error code, where the frame has one
- */
-struct qrdma_stream_ctl {
-	u64 type;
-	u64 id;
-	u64 value;
-	u64 code;
-};
-
-/**
  * qrdma_streams_init() - an empty table
  * @t: the table
  * @server: role
@@ -237,7 +221,7 @@ struct qrdma_stream *qrdma_streams_find(struct qrdma_streams *t, u64 id);
  * The peer learns of it by its first frame; qrdma_stream_announce() asks for one.
  *
  * Return: the stream; ERR_PTR: -EAGAIN at the peer's limit (STREAMS_BLOCKED is sent,
- * QRDMA_STREAM_CREDIT follows), -ENOMEM.
+ * QRDMA_STREAM_EV_CREDIT follows), -ENOMEM.
  */
 struct qrdma_stream *qrdma_streams_open(struct qrdma_streams *t, bool uni, gfp_t gfp);
 
@@ -260,48 +244,23 @@ struct qrdma_stream *qrdma_streams_accept(struct qrdma_streams *t);
  */
 void qrdma_stream_release(struct qrdma_streams *t, struct qrdma_stream *s, u64 code);
 
-/*
- * Received frames.
- */
-
 /**
- * qrdma_streams_on_stream() - a STREAM frame came in (RFC 9000 s19.8)
+ * qrdma_streams_on_frame() - a frame that concerns streams came in
  * @t: the table
- * @id: stream id
- * @off: offset
- * @data: the bytes
- * @len: how many
- * @fin: FIN bit
- * @buf: buffer that @data lies in, NULL: copy
- * @verdict: QUIC error code after -EPROTO: STREAM_STATE_ERROR, STREAM_LIMIT_ERROR,
- *	FLOW_CONTROL_ERROR, FINAL_SIZE_ERROR
+ * @f: STREAM, RESET_STREAM, STOP_SENDING, MAX_DATA, MAX_STREAM_DATA, MAX_STREAMS, DATA_BLOCKED,
+ *	STREAM_DATA_BLOCKED or STREAMS_BLOCKED, as qrdma_frame_decode() let it pass
+ * @buf: buffer that the data of STREAM lies in, NULL: copy
+ * @verdict: after -EPROTO: STREAM_STATE_ERROR, STREAM_LIMIT_ERROR, FLOW_CONTROL_ERROR or
+ *	FINAL_SIZE_ERROR
+ *
+ * STOP_SENDING resets the sending half with its code. RESET_STREAM throws away what was not read,
+ * unless all bytes are there already. A frame for a stream that is gone is ignored. *_BLOCKED is
+ * only checked: credit follows reading, and lost grants are repeated.
+ *
+ * Return: 0, -EPROTO, -ENOBUFS, -ENOMEM.
  */
-int qrdma_streams_on_stream(struct qrdma_streams *t, u64 id, u64 off, const u8 *data, u32 len,
-			    bool fin, struct qrdma_buf *buf, u64 *verdict);
-
-/*
- * RESET_STREAM (s19.4): what was not read is thrown away, unless all bytes are there
- * already.
- */
-int qrdma_streams_on_reset(struct qrdma_streams *t, u64 id, u64 code, u64 final, u64 *verdict);
-
-/* STOP_SENDING (s19.5): the sending half is reset with the same code. */
-int qrdma_streams_on_stop_sending(struct qrdma_streams *t, u64 id, u64 code, u64 *verdict);
-
-/* MAX_STREAM_DATA (s19.10) */
-int qrdma_streams_on_max_stream_data(struct qrdma_streams *t, u64 id, u64 max, u64 *verdict);
-
-/*
- * STREAM_DATA_BLOCKED (s19.13): only checked; credit follows reading, and lost grants are
- * repeated.
- */
-int qrdma_streams_on_stream_data_blocked(struct qrdma_streams *t, u64 id, u64 *verdict);
-
-/* MAX_DATA (s19.9) */
-void qrdma_streams_on_max_data(struct qrdma_streams *t, u64 max);
-
-/* MAX_STREAMS (s19.11); *@verdict: FRAME_ENCODING_ERROR over 2^60 */
-int qrdma_streams_on_max_streams(struct qrdma_streams *t, bool uni, u64 max, u64 *verdict);
+int qrdma_streams_on_frame(struct qrdma_streams *t, const struct qrdma_frame *f,
+			   struct qrdma_buf *buf, u64 *verdict);
 
 /*
  * Frames to be sent. Everything handed out counts as sent; a frame that did not leave after
@@ -318,11 +277,11 @@ bool qrdma_streams_pending_ctl(const struct qrdma_streams *t);
  * qrdma_streams_next_ctl() - next frame that is not STREAM
  * @t: the table
  * @room: bytes that there are for it; a frame that does not fit stays due
- * @ctl: the frame
+ * @f: the frame
  *
- * Return: true when @ctl is to be written.
+ * Return: true when @f is to be written.
  */
-bool qrdma_streams_next_ctl(struct qrdma_streams *t, u32 room, struct qrdma_stream_ctl *ctl);
+bool qrdma_streams_next_ctl(struct qrdma_streams *t, u32 room, struct qrdma_frame *f);
 
 /**
  * qrdma_streams_next_frame() - next STREAM frame
@@ -345,9 +304,9 @@ bool qrdma_streams_next_frame(struct qrdma_streams *t, u32 room, u32 max,
 void qrdma_streams_acked(struct qrdma_streams *t, u64 id, u64 off, u32 len, bool fin);
 void qrdma_streams_lost(struct qrdma_streams *t, u64 id, u64 off, u32 len, bool fin);
 
-/* The same for another frame: @type, @id and @value of its struct qrdma_stream_ctl. */
-void qrdma_streams_ctl_acked(struct qrdma_streams *t, u64 type, u64 id, u64 value);
-void qrdma_streams_ctl_lost(struct qrdma_streams *t, u64 type, u64 id, u64 value);
+/* The same for another frame: its type, id and limit (0 where it has none). */
+void qrdma_streams_ctl_acked(struct qrdma_streams *t, u64 type, u64 id, u64 max);
+void qrdma_streams_ctl_lost(struct qrdma_streams *t, u64 type, u64 id, u64 max);
 
 /*
  * The application's side.
