@@ -57,4 +57,5 @@ sources | while read -r file; do
 done
 find "$out" -xtype l -delete
 
-make -s -C "$tree" M="$out" ${kunit:+QRDMA_KUNIT=1} "$@" ${OBJ:-modules}
+# No vmlinux, no type information for modules: saying so keeps make silent.
+make -s -C "$tree" M="$out" CONFIG_DEBUG_INFO_BTF_MODULES= ${kunit:+QRDMA_KUNIT=1} "$@" ${OBJ:-modules}
