@@ -34,10 +34,10 @@ enum qrdma_err {
 	QRDMA_ERR_KEY_UPDATE_ERROR		= 0x0e,
 	QRDMA_ERR_AEAD_LIMIT_REACHED		= 0x0f,
 	QRDMA_ERR_NO_VIABLE_PATH		= 0x10,
-	QRDMA_ERR_CRYPTO_ERROR			= 0x0100,	/* plus the TLS alert, RFC 9001 s4.8 */
+	QRDMA_ERR_CRYPTO_ERROR			= 0x0100, /* plus TLS alert, RFC 9001 s4.8 */
 };
 
-/** enum qrdma_frame_type - values on the wire; STREAM_END is the last that differs in flag bits */
+/** enum qrdma_frame_type - values on the wire; STREAM_END is the last with flag bits */
 enum qrdma_frame_type {
 	QRDMA_FRAME_PADDING		= 0x00,
 	QRDMA_FRAME_PING		= 0x01,
@@ -74,7 +74,7 @@ enum qrdma_frame_type {
 #define QRDMA_STREAM_LEN	0x02
 #define QRDMA_STREAM_OFF	0x04
 
-#define QRDMA_STREAMS_MAX	(1ULL << 60)	/* RFC 9000 s4.6 */
+#define QRDMA_STREAMS_MAX	BIT_ULL(60)	/* RFC 9000 s4.6 */
 #define QRDMA_PATH_DATA_LEN	8
 
 /* Attributes of a frame type. The first four are the packets that may carry it, the next two the
