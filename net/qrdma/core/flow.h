@@ -70,17 +70,17 @@ static inline bool qrdma_flow_rx_due(const struct qrdma_flow_rx *f)
 	return f->again || (target > f->max && target - f->max >= (f->window + 1) / 2);
 }
 
-/**
- * qrdma_flow_rx_grant() - take the credit that a MAX_* frame is about to carry
- * @f: flow
- *
- * Return: the new limit; never smaller than an earlier one.
- */
-static inline u64 qrdma_flow_rx_grant(struct qrdma_flow_rx *f)
+/* The limit that a MAX_* frame is to carry now; never smaller than an earlier one. */
+static inline u64 qrdma_flow_rx_next(const struct qrdma_flow_rx *f)
 {
-	f->max = max(f->max, qrdma_flow_rx_target(f));
+	return max(f->max, qrdma_flow_rx_target(f));
+}
+
+/* The frame with that limit is sent: the peer may use it from now on. */
+static inline void qrdma_flow_rx_grant(struct qrdma_flow_rx *f)
+{
+	f->max = qrdma_flow_rx_next(f);
 	f->again = false;
-	return f->max;
 }
 
 /* The frame that carried @value was lost: only the latest is worth sending again (s13.3). */

@@ -134,10 +134,12 @@ struct qrdma_stream {
  *	until it is false again
  * @grow: by type: grant another stream for each one of the peer's that ended; false keeps
  *	the first limit for good
+ * @want: by type: the application wanted another stream and could not have one
  * @local: streams of ours by type: @sent is how many were opened, @max how many we may
  * @remote: streams of the peer by type: @high is how many were opened, @read how many ended
- * @stream_window: receive window of a new stream: of ours (bidirectional), of the peer's
- *	(bidirectional), of the peer's (unidirectional)
+ * @stream_first: credit that the peer has on a new stream by our transport parameters: of ours
+ *	(bidirectional), of the peer's (bidirectional), of the peer's (unidirectional)
+ * @stream_window: receive window of streams, 0: their first credit
  * @stream_credit: credit of a new stream to send on: of ours (bidirectional), of the peer's
  *	(bidirectional), of ours (unidirectional)
  * @rx_flow: credit that the peer has on the connection
@@ -157,9 +159,11 @@ struct qrdma_streams {
 	bool server;
 	bool hold;
 	bool grow[2];
+	bool want[2];
 	struct qrdma_flow_tx local[2];
 	struct qrdma_flow_rx remote[2];
-	u64 stream_window[3];
+	u64 stream_first[3];
+	u64 stream_window;
 	u64 stream_credit[3];
 	struct qrdma_flow_rx rx_flow;
 	struct qrdma_flow_tx tx_flow;
@@ -193,10 +197,12 @@ struct qrdma_stream_frame {
  * @rx_cap: bytes of memory that received data may pin
  * @tx_cap: bytes of memory that written data may pin
  *
- * We have no credit until qrdma_streams_set_remote().
+ * We have no credit until qrdma_streams_set_remote(). @grow is off for both types.
+ *
+ * Return: 0; -EINVAL when @local allows more than QRDMA_STREAMS_PEER_MAX streams of a type.
  */
-void qrdma_streams_init(struct qrdma_streams *t, bool server, const struct qrdma_tparams *local,
-			u32 rx_cap, u32 tx_cap);
+int qrdma_streams_init(struct qrdma_streams *t, bool server, const struct qrdma_tparams *local,
+		       u32 rx_cap, u32 tx_cap);
 
 /**
  * qrdma_streams_set_remote() - the peer's transport parameters are known: what we may do
@@ -240,7 +246,7 @@ struct qrdma_stream *qrdma_streams_accept(struct qrdma_streams *t);
  * @s: the stream
  * @code: application error code of the STOP_SENDING that tells the peer if it has not finished
  *
- * What was written is still delivered (with FIN or reset if the application said so).
+ * What was written is still delivered; without FIN or reset so far, FIN follows.
  */
 void qrdma_stream_release(struct qrdma_streams *t, struct qrdma_stream *s, u64 code);
 
@@ -304,7 +310,10 @@ bool qrdma_streams_next_frame(struct qrdma_streams *t, u32 room, u32 max,
 void qrdma_streams_acked(struct qrdma_streams *t, u64 id, u64 off, u32 len, bool fin);
 void qrdma_streams_lost(struct qrdma_streams *t, u64 id, u64 off, u32 len, bool fin);
 
-/* The same for another frame: its type, id and limit (0 where it has none). */
+/*
+ * The same for another frame: its type, its stream id and its limit, 0 where it has none.
+ * Types that are not of this file are ignored.
+ */
 void qrdma_streams_ctl_acked(struct qrdma_streams *t, u64 type, u64 id, u64 max);
 void qrdma_streams_ctl_lost(struct qrdma_streams *t, u64 type, u64 id, u64 max);
 
