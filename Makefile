@@ -13,7 +13,7 @@ J ?= $(shell nproc)
 export FUZZ_SECONDS SIM_SCENARIOS
 
 .PHONY: all help setup module userspace kernels core sim fuzz kunit selftests \
-	selftests-san lint check check-kernels build-kernels clean
+	selftests-san demo lint check check-kernels build-kernels clean
 
 all: module userspace
 
@@ -55,13 +55,16 @@ kunit: setup
 	@tests/kunit/run.sh
 
 ## selftests      system tests on the stock kernel (T=NAME: only that one)
-selftests: module userspace
-	@tests/selftests/run.sh --kernel stock $(T)
+selftests: userspace
+	@tests/vm/selftests --kernel stock $(T)
 
 ## selftests-san  the same, shortened, on the sanitizer kernel
 selftests-san: userspace
-	@scripts/module.sh san -j$(J)
-	@tests/selftests/run.sh --kernel san --short $(T)
+	@tests/vm/selftests --kernel san --short $(T)
+
+## demo           a real file between two machines, and what the wire saw
+demo: module userspace
+	@tests/demo/run.sh
 
 ## lint           layers, sizes, lone headers, checkpatch, sparse, W=1
 lint: setup

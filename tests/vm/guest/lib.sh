@@ -44,11 +44,6 @@ rdma_modules() {
 	done
 }
 
-# MAC address of a netdev
-mac_of() {
-	cat "/sys/class/net/$1/address"
-}
-
 # gid_has DEVICE TEXT: a GID of port 1 ends in TEXT
 gid_has() {
 	cat "/sys/class/infiniband/$1/ports/1/gids/"* 2>/dev/null | grep -q "$2\$"
@@ -63,44 +58,44 @@ rxe_add() {
 
 # The rules by which packets between two addresses of one machine take the
 # wire: what comes in on an end is local, what goes to the other end leaves by
-# the own end, and the local table is asked only after that.
+# the own end (also without a source address), and the local table is asked
+# only after that. veth_rules 4|6 ADDRESS-A ADDRESS-B: lines for ip -batch
 veth_rules() {
+	cat <<-END
+	rule add pref 10 iif va lookup local
+	rule add pref 10 iif vb lookup local
+	rule add pref 20 from $2 to $3 lookup 101
+	rule add pref 20 from $3 to $2 lookup 102
+	rule add pref 30 from all to $3 lookup 101
+	rule add pref 30 from all to $2 lookup 102
+	rule add pref 1000 lookup local
+	rule del pref 0
+	route add $3 dev va src $2 table 101
+	route add $2 dev vb src $3 table 102
+	neigh replace $3 lladdr $MAC_B dev va nud permanent
+	neigh replace $2 lladdr $MAC_A dev vb nud permanent
+	END
+}
+
+veth_up() {
+	MAC_A=52:54:00:09:01:01 MAC_B=52:54:00:09:01:02
+	echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
+	ip -batch - <<-END || guest_fail "no veth pair"
+	link add va address $MAC_A mtu $LINK_MTU type veth peer name vb address $MAC_B mtu $LINK_MTU
+	link set va up
+	link set vb up
+	addr add $A4/24 dev va noprefixroute
+	addr add $B4/24 dev vb noprefixroute
+	addr add $A6/64 dev va nodad noprefixroute
+	addr add $B6/64 dev vb nodad noprefixroute
+	END
 	for _dev in va vb; do
 		echo 1 >"/proc/sys/net/ipv4/conf/$_dev/accept_local"
 		echo 0 >"/proc/sys/net/ipv4/conf/$_dev/rp_filter"
 	done
 	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
-	for _v in 4 6; do
-		if [ $_v = 4 ]; then _a=$A4; _b=$B4; else _a=$A6; _b=$B6; fi
-		ip -$_v rule add pref 10 iif va lookup local
-		ip -$_v rule add pref 10 iif vb lookup local
-		ip -$_v rule add pref 20 from $_a to $_b lookup 101
-		ip -$_v rule add pref 20 from $_b to $_a lookup 102
-		# without a source address: the other end is the peer
-		ip -$_v rule add pref 30 from all to $_b lookup 101
-		ip -$_v rule add pref 30 from all to $_a lookup 102
-		ip -$_v rule add pref 1000 lookup local
-		ip -$_v rule del pref 0
-		ip -$_v route add $_b dev va src $_a table 101
-		ip -$_v route add $_a dev vb src $_b table 102
-	done
-}
-
-veth_up() {
-	echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
-	ip link add va address 52:54:00:09:01:01 mtu $LINK_MTU type veth \
-		peer name vb address 52:54:00:09:01:02 mtu $LINK_MTU
-	ip link set va up
-	ip link set vb up
-	ip addr add $A4/24 dev va noprefixroute
-	ip addr add $B4/24 dev vb noprefixroute
-	ip addr add $A6/64 dev va nodad noprefixroute
-	ip addr add $B6/64 dev vb nodad noprefixroute
-	veth_rules
-	ip neigh replace $B4 lladdr "$(mac_of vb)" dev va nud permanent
-	ip neigh replace $B6 lladdr "$(mac_of vb)" dev va nud permanent
-	ip neigh replace $A4 lladdr "$(mac_of va)" dev vb nud permanent
-	ip neigh replace $A6 lladdr "$(mac_of va)" dev vb nud permanent
+	veth_rules 4 $A4 $B4 | ip -4 -batch - || guest_fail "IPv4 rules"
+	veth_rules 6 $A6 $B6 | ip -6 -batch - || guest_fail "IPv6 rules"
 	rxe_add rxe0 va 0a09:0001 fd09:0000:0000:0000:0000:0000:0000:0001
 	rxe_add rxe1 vb 0a09:0002 fd09:0000:0000:0000:0000:0000:0000:0002
 }
@@ -123,7 +118,15 @@ topology_down() {
 	for _dev in rxe0 rxe1; do
 		[ ! -d /sys/class/infiniband/$_dev ] || rdma link del $_dev
 	done
-	[ ! -d /sys/class/net/va ] || ip link del va
+	[ -d /sys/class/net/va ] || return 0
+	ip link del va
+	for _v in 4 6; do
+		for _p in 10 10 20 20 30 30; do
+			echo "rule del pref $_p"
+		done | ip -$_v -batch -
+		printf '%s\n' 'rule add pref 0 lookup local' \
+			'rule del pref 1000' | ip -$_v -batch -
+	done
 }
 
 # The netdevs that carry what this machine sends

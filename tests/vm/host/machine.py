@@ -45,10 +45,10 @@ class Machine:
         cpus = 1 if opts.icount else opts.smp
         threads = "single" if opts.icount else "multi"
         append = ("console=ttyS0 net.ifnames=0 panic=-1 oops=panic "
-                  "loglevel=7 nosoftlockup tsc=reliable "
-                  "rcupdate.rcu_cpu_stall_timeout=120 ")
+                  "loglevel=7 nowatchdog tsc=reliable "
+                  "rcupdate.rcu_cpu_stall_timeout=120 kunit.enable=1 ")
         args = ["qemu-system-x86_64", "-accel", f"tcg,thread={threads}",
-                "-cpu", "max", "-smp", str(cpus), "-m", opts.mem,
+                "-cpu", "max", "-smp", f"{cpus},sockets={cpus}", "-m", opts.mem,
                 "-nodefaults", "-no-user-config", "-display", "none",
                 "-no-reboot", "-kernel", kernel, "-initrd", initrd,
                 "-append", append + " ".join(opts.append),

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# The part of run.sh that runs inside the test machine.
+. "$QRDMA_REPO/tests/vm/guest/lib.sh"
+
+built=$QRDMA_REPO/build/module/kunit-kunit
+for module in "$built"/tests/tools/*.ko; do
+	[ ! -e "$module" ] || insmod "$module" || guest_fail "insmod $module"
+done
+# Loading runs the suites, before insmod returns.
+insmod "$built/net/qrdma/qrdma.ko" || guest_fail "cannot load qrdma.ko"
+rmmod qrdma || guest_fail "cannot remove qrdma"
+
+results=/tmp/kunit.ktap
+dmesg --raw | sed -n 's/^<[0-9]*>\[[ 0-9.]*\] //p' |
+	grep -E '^ *(not ok|ok|#|1\.\.[0-9]|K?TAP version)( |$|[0-9])' >$results
+cat $results
+grep -q '^ *ok ' $results || guest_fail "no test has run"
+! grep -q '^ *not ok ' $results
