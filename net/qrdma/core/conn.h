@@ -17,55 +17,13 @@
 
 #include "env.h"
 #include "buf.h"
+#include "event.h"
 #include "header.h"
 #include "keys.h"
+#include "pnspace.h"
 #include "tparam.h"
 
-#define QRDMA_NEVER	U64_MAX
-
 struct qrdma_conn;
-
-/* Event bits that rx_finish, timeout and the application calls return: what the caller has to do. */
-#define QRDMA_EV_TX		BIT(0)	/* something may be sent: call the packer until it says 0 */
-#define QRDMA_EV_READABLE	BIT(1)	/* stream 0 has bytes, FIN or a reset to read */
-#define QRDMA_EV_WRITABLE	BIT(2)	/* memory of sent bytes came free, or writing has failed for good */
-#define QRDMA_EV_ESTABLISHED	BIT(3)	/* first authenticated packet of the peer */
-#define QRDMA_EV_CLOSED		BIT(4)	/* terminal, see qrdma_conn_error(): nothing more arrives */
-#define QRDMA_EV_NEED_KEY	BIT(5)	/* process context: qrdma_conn_next_keys(), both directions */
-#define QRDMA_EV_SUSPECT	BIT(6)	/* packets go unanswered: re-resolve the peer */
-#define QRDMA_EV_TIMER		BIT(7)	/* the deadline changed */
-#define QRDMA_EV_ACKED		BIT(8)	/* all that was written (FIN too) on stream 0 is acknowledged */
-#define QRDMA_EV_DRAINED	BIT(9)	/* closing or draining is over: forget the connection */
-#define QRDMA_EV_LOSS		BIT(10)	/* the loss monitor crossed its threshold */
-
-/**
- * enum qrdma_drop - why a received packet was not used
- * @QRDMA_DROP_NONE: it was used
- * @QRDMA_DROP_HEADER: not parseable, fixed bit clear, too short for a sample, not our connection id
- * @QRDMA_DROP_VERSION: long header of another version than 1
- * @QRDMA_DROP_NO_KEY: no key for that level or key phase (yet, or any more)
- * @QRDMA_DROP_AUTH: the tag does not verify
- * @QRDMA_DROP_DUPLICATE: packet number seen already, or too old to tell
- * @QRDMA_DROP_STATE: the connection is closing, draining or dead
- * @QRDMA_DROP_NOMEM: no memory, or a cap reached: not acknowledged, the peer sends it again
- * @QRDMA_DROP_CRYPTO: the AEAD failed for another reason than the tag
- * @QRDMA_DROP_PROTOCOL: the packet broke the protocol; the connection closes because of it
- *
- * Counted per connection (and per device by the datapath).
- */
-enum qrdma_drop {
-	QRDMA_DROP_NONE,
-	QRDMA_DROP_HEADER,
-	QRDMA_DROP_VERSION,
-	QRDMA_DROP_NO_KEY,
-	QRDMA_DROP_AUTH,
-	QRDMA_DROP_DUPLICATE,
-	QRDMA_DROP_STATE,
-	QRDMA_DROP_NOMEM,
-	QRDMA_DROP_CRYPTO,
-	QRDMA_DROP_PROTOCOL,
-	__QRDMA_DROP_MAX
-};
 
 /**
  * struct qrdma_conn_config - what a connection is made from; all of it is copied
@@ -85,6 +43,8 @@ enum qrdma_drop {
  *	this is the hard cap)
  * @key_packets_max: packets that one key may seal before the connection must have moved to the next
  *	(an update starts by itself at 7/8); 0 or above the cipher's limit: the cipher's limit
+ * @keepalive: send a PING when nothing has come in for so long, ns; 0: never. Keeps the idle
+ *	time-out away as long as the peer answers (RFC 9000 s10.1.2)
  * @loss_permille: loss of more than this, in 1/1000 of the packets sent, raises QRDMA_EV_LOSS;
  *	0: 10 (1 %)
  * @random: seed for everything that the connection needs random
@@ -104,6 +64,7 @@ struct qrdma_conn_config {
 	u32 rx_mem_max;
 	u32 tx_mem_max;
 	u64 key_packets_max;
+	u64 keepalive;
 	u32 loss_permille;
 	u8 random[32];
 };
@@ -357,6 +318,13 @@ u32 qrdma_conn_consume(struct qrdma_conn *conn, u64 id, u32 len);
 bool qrdma_conn_at_eof(const struct qrdma_conn *conn, u64 id);
 
 /**
+ * qrdma_conn_rx_complete() - has everything up to the peer's FIN arrived, read or not?
+ * @conn: connection
+ * @id: stream
+ */
+bool qrdma_conn_rx_complete(const struct qrdma_conn *conn, u64 id);
+
+/**
  * qrdma_conn_readable() - bytes that can be read without waiting (FIONREAD)
  * @conn: connection
  * @id: stream
@@ -458,27 +426,6 @@ void qrdma_conn_set_path(struct qrdma_conn *conn, u32 max_datagram, u64 now);
  * Return: event bits.
  */
 u32 qrdma_conn_kick(struct qrdma_conn *conn, u64 now);
-
-/**
- * struct qrdma_conn_error - why it ended
- * @err: errno for the socket (positive), 0: it lives, or a clean close. ECONNRESET: the peer closed
- *	with an error, or in the middle of the data; ETIMEDOUT: idle time-out; EPROTO: the peer broke
- *	the protocol; EKEYEXPIRED: key usage limit or end of packet numbers; ENETDOWN: aborted;
- *	ENOMEM: no memory for what must not be lost
- * @closed: it has ended
- * @remote: the peer said so
- * @app: application close (0x1d)
- * @code: QUIC error code (RFC 9000 s20) or the application's
- * @frame_type: that caused it, 0: unknown
- */
-struct qrdma_conn_error {
-	int err;
-	bool closed;
-	bool remote;
-	bool app;
-	u64 code;
-	u64 frame_type;
-};
 
 /**
  * qrdma_conn_error() - why it ended

@@ -13,6 +13,8 @@
 
 /* frames other than stream data that go with stream data in one packet, bytes */
 #define QRDMA_TX_SCRATCH	256
+/* smallest datagram that can be built, bytes */
+#define QRDMA_TX_MIN		128
 
 /**
  * struct qrdma_tx - a datagram on its way out
@@ -48,8 +50,9 @@ struct qrdma_tx {
  *
  * Return: bytes of the datagram once sealed; 0: nothing to send now (the deadline says when);
  * -EAGAIN: pacing or the congestion window forbids it now (the deadline, or an ACK, says when);
- * -ENOMEM; -EKEYEXPIRED: usage limit of the key, or packet numbers at their end: the connection has
- * ended by then, see qrdma_conn_error(). Except for the first, @tx holds nothing.
+ * -ENOMEM: the deadline says when to try again; -EMSGSIZE: @tx->cap is below QRDMA_TX_MIN;
+ * -EKEYEXPIRED: usage limit of the key, or packet numbers at their end: the connection has ended by
+ * then, qrdma_conn_timeout() returns the events of it. Except for the first, @tx holds nothing.
  */
 int qrdma_packer_build(struct qrdma_conn *conn, struct qrdma_tx *tx, u64 now);
 

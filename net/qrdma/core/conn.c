@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection from outside: making it, keys, time, the application's calls, its end, its numbers.
+ *
+ * Owns: struct qrdma_conn as an allocation. Called by: the datapath and the socket layer through
+ * conn.h, under the socket lock; never sleeps.
+ */
+#include "conn.h"
+#include "conn_state.h"
+#include "frame.h"
+
+/* RFC 9000 s10.1: the smaller of both ends' values, 0 stands for none */
+static u64 conn_idle_timeout(const struct qrdma_tparams *a, const struct qrdma_tparams *b)
+{
+	u64 ms = min(a->max_idle_timeout, b->max_idle_timeout);
+
+	if (!ms)
+		ms = max(a->max_idle_timeout, b->max_idle_timeout);
+	/* a number that a timer cannot hold is no limit */
+	return ms > QRDMA_CONN_IDLE_MAX_MS ? 0 : ms * NSEC_PER_MSEC;
+}
+
+static int conn_init_recovery(struct qrdma_conn *conn, const struct qrdma_conn_config *cfg,
+			      u64 now)
+{
+	struct qrdma_recovery_config rc = {
+		.is_server = cfg->is_server,
+		.confirmed = true,
+		.alg = cfg->cong,
+		.mds = conn->path.max_datagram,
+		.granularity = cfg->granularity,
+		.initial_rtt = cfg->initial_rtt,
+		.max_ack_delay = cfg->remote->max_ack_delay * NSEC_PER_MSEC,
+	};
+
+	return qrdma_recovery_init(&conn->recovery, &rc, now);
+}
+
+static int conn_init_streams(struct qrdma_conn *conn, const struct qrdma_conn_config *cfg,
+			     gfp_t gfp)
+{
+	struct qrdma_stream *s;
+	int err;
+
+	err = qrdma_streams_init(&conn->streams, cfg->is_server, cfg->local, cfg->rx_mem_max,
+				 cfg->tx_mem_max);
+	if (err)
+		return err;
+	qrdma_streams_set_remote(&conn->streams, cfg->remote);
+	if (cfg->is_server)
+		return 0;
+	s = qrdma_streams_open(&conn->streams, false, gfp);
+	if (IS_ERR(s))
+		return PTR_ERR(s) == -EAGAIN ? -EINVAL : PTR_ERR(s);
+	/* so that the server may be the first to speak (design D16) */
+	qrdma_stream_announce(&conn->streams, s);
+	conn->s0 = s;
+	return 0;
+}
+
+static void conn_init_space(struct qrdma_conn *conn, const struct qrdma_conn_config *cfg)
+{
+	u64 ack_delay = cfg->local->max_ack_delay * NSEC_PER_MSEC;
+
+	if (cfg->ack_delay)
+		ack_delay = min(ack_delay, cfg->ack_delay);
+	conn->app.id = QRDMA_SPACE_APP;
+	qrdma_keys_init(&conn->app.keys, cfg->aead);
+	qrdma_pnspace_init(&conn->app.pn, 0, ack_delay);
+	qrdma_conn_skip_draw(conn, &conn->app);
+}
+
+int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma_conn **conn,
+		      gfp_t gfp)
+{
+	struct qrdma_conn *c;
+	int err;
+
+	if (!qrdma_tparams_valid(cfg->local) || !qrdma_tparams_valid(cfg->remote))
+		return -EINVAL;
+	c = kzalloc(sizeof(*c), gfp);
+	if (!c)
+		return -ENOMEM;
+	memcpy(c->rng, cfg->random, sizeof(c->rng));
+	c->rng[0] |= 1;		/* all zero would stay so */
+	c->server = cfg->is_server;
+	c->ack_exponent = cfg->local->ack_delay_exponent;
+	c->peer_ack_exponent = cfg->remote->ack_delay_exponent;
+	c->max_datagram_frame = cfg->local->max_datagram_frame_size;
+	c->key_packets_max = cfg->key_packets_max;
+	c->idle_timeout = conn_idle_timeout(cfg->local, cfg->remote);
+	c->idle_since = now;
+	c->keepalive = cfg->keepalive;
+	c->paced_until = QRDMA_NEVER;
+	c->told = QRDMA_NEVER;
+	c->loss_permille = cfg->loss_permille ?: QRDMA_CONN_LOSS_PERMILLE;
+
+	err = qrdma_path_init(&c->path, cfg->scid, cfg->dcid, cfg->local->active_cid_limit,
+			      min_t(u64, cfg->max_datagram, cfg->remote->max_udp_payload_size));
+	if (err)
+		goto free;
+	err = conn_init_recovery(c, cfg, now);
+	if (err)
+		goto free;
+	err = conn_init_streams(c, cfg, gfp);
+	if (err)
+		goto destroy_streams;
+	conn_init_space(c, cfg);
+	*conn = c;
+	return 0;
+
+destroy_streams:
+	qrdma_streams_destroy(&c->streams);
+	qrdma_recovery_destroy(&c->recovery);
+free:
+	kfree(c);
+	return err;
+}
+
+void qrdma_conn_destroy(struct qrdma_conn *conn)
+{
+	if (!conn)
+		return;
+	qrdma_keys_wipe(&conn->app.keys);
+	qrdma_streams_destroy(&conn->streams);
+	qrdma_recovery_destroy(&conn->recovery);
+	memzero_explicit(conn->rng, sizeof(conn->rng));
+	kfree(conn);
+}
+
+/*
+ * Keys
+ */
+
+int qrdma_conn_install_key(struct qrdma_conn *conn, bool send, u32 cipher,
+			   struct qrdma_slot *cur, struct qrdma_slot *next)
+{
+	return qrdma_keys_install(&conn->app.keys, send, cipher, conn->key_packets_max, cur, next);
+}
+
+struct qrdma_slot *qrdma_conn_next_keys(struct qrdma_conn *conn, bool send)
+{
+	return qrdma_keys_wanted(&conn->app.keys, send);
+}
+
+int qrdma_conn_install_next(struct qrdma_conn *conn, bool send, struct qrdma_slot *from,
+			    struct qrdma_slot *next)
+{
+	return qrdma_keys_install_next(&conn->app.keys, send, from, next);
+}
+
+int qrdma_conn_key_update(struct qrdma_conn *conn)
+{
+	int err;
+
+	if (conn->phase != QRDMA_CONN_OPEN)
+		return -ENOTCONN;
+	err = qrdma_keys_update(&conn->app.keys);
+	/* something has to carry the new phase to the peer */
+	if (!err)
+		conn->ping = true;
+	return err;
+}
+
+/*
+ * Time
+ */
+
+u64 qrdma_conn_deadline(const struct qrdma_conn *conn)
+{
+	return qrdma_conn_next_deadline(conn);
+}
+
+static void conn_recovery_timeout(struct qrdma_conn *conn, u64 now)
+{
+	struct qrdma_recovery_result res;
+
+	qrdma_recovery_on_timeout(&conn->recovery, now, &res);
+	if (res.probes) {
+		conn->probes = res.probes;
+		conn->probe_from = 0;
+		if (conn->recovery.pto_count >= QRDMA_CONN_SUSPECT_PTOS)
+			conn->events |= QRDMA_EV_SUSPECT;
+	}
+	qrdma_conn_settle(conn, &res);
+}
+
+u32 qrdma_conn_timeout(struct qrdma_conn *conn, u64 now)
+{
+	if (conn->phase == QRDMA_CONN_DEAD)
+		return 0;
+	if (conn->phase != QRDMA_CONN_OPEN) {
+		if (conn->close_until <= now)
+			qrdma_conn_die(conn);
+		return qrdma_conn_collect(conn, now);
+	}
+	if (qrdma_conn_idle_at(conn) <= now) {
+		conn->error.err = ETIMEDOUT;
+		qrdma_conn_die(conn);
+		return qrdma_conn_collect(conn, now);
+	}
+	qrdma_keys_expire(&conn->app.keys, now);
+	if (qrdma_recovery_deadline(&conn->recovery) <= now)
+		conn_recovery_timeout(conn, now);
+	if (conn->paced_until <= now)
+		conn->paced_until = QRDMA_NEVER;
+	if (conn->keepalive && conn->verified && conn->keep_since + conn->keepalive <= now) {
+		conn->ping = true;
+		conn->keep_since = now;
+	}
+	return qrdma_conn_collect(conn, now);
+}
+
+/*
+ * The application's side
+ */
+
+static struct qrdma_stream *conn_stream(const struct qrdma_conn *conn, u64 id)
+{
+	if (likely(!id && conn->s0))
+		return conn->s0;
+	return qrdma_streams_find((struct qrdma_streams *)&conn->streams, id);
+}
+
+/* For writing: the connection lives, the stream exists. */
+static struct qrdma_stream *conn_stream_tx(const struct qrdma_conn *conn, u64 id, int *err)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+
+	*err = 0;
+	if (conn->phase != QRDMA_CONN_OPEN)
+		*err = -EPIPE;
+	else if (!s)
+		*err = -ENOENT;
+	return s;
+}
+
+int qrdma_conn_write(struct qrdma_conn *conn, u64 id, struct qrdma_buf *buf, u32 off, u32 len)
+{
+	struct qrdma_stream *s;
+	int err;
+
+	s = conn_stream_tx(conn, id, &err);
+	return err ?: qrdma_stream_write(&conn->streams, s, buf, off, len, GFP_ATOMIC);
+}
+
+int qrdma_conn_write_tail(struct qrdma_conn *conn, u64 id, u8 **room)
+{
+	struct qrdma_stream *s;
+	int err;
+
+	s = conn_stream_tx(conn, id, &err);
+	if (!err)
+		err = qrdma_stream_can_write(s);
+	return err ?: min_t(u32, S32_MAX, qrdma_stream_room(s, room));
+}
+
+void qrdma_conn_write_commit(struct qrdma_conn *conn, u64 id, u32 len)
+{
+	struct qrdma_stream *s;
+	int err;
+
+	s = conn_stream_tx(conn, id, &err);
+	if (!err)
+		qrdma_stream_commit(&conn->streams, s, len);
+}
+
+int qrdma_conn_finish(struct qrdma_conn *conn, u64 id)
+{
+	struct qrdma_stream *s;
+	int err;
+
+	s = conn_stream_tx(conn, id, &err);
+	return err ?: qrdma_stream_finish(&conn->streams, s);
+}
+
+int qrdma_conn_reset(struct qrdma_conn *conn, u64 id, u64 code)
+{
+	struct qrdma_stream *s;
+	int err;
+
+	s = conn_stream_tx(conn, id, &err);
+	return err ?: qrdma_stream_reset(&conn->streams, s, code);
+}
+
+int qrdma_conn_stop_reading(struct qrdma_conn *conn, u64 id, u64 code)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+
+	if (!s)
+		return -ENOENT;
+	qrdma_stream_stop(&conn->streams, s, code);
+	return 0;
+}
+
+int qrdma_conn_peek(struct qrdma_conn *conn, u64 id, u64 skip, const u8 **data)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+	struct qrdma_seg seg;
+
+	if (!s)
+		return -ENOENT;
+	if (!qrdma_stream_peek(s, skip, &seg, 1))
+		return qrdma_stream_rx_error(s);
+	*data = seg.data;
+	return min_t(u32, S32_MAX, seg.len);
+}
+
+u32 qrdma_conn_consume(struct qrdma_conn *conn, u64 id, u32 len)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+
+	if (!s)
+		return 0;
+	conn->n.bytes_delivered += qrdma_stream_consume(&conn->streams, s, len);
+	if (conn->phase != QRDMA_CONN_OPEN || !qrdma_streams_pending_ctl(&conn->streams))
+		return 0;
+	return QRDMA_EV_TX;
+}
+
+bool qrdma_conn_at_eof(const struct qrdma_conn *conn, u64 id)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+
+	return s && qrdma_stream_at_eof(s);
+}
+
+bool qrdma_conn_rx_complete(const struct qrdma_conn *conn, u64 id)
+{
+	const struct qrdma_stream *s = conn_stream(conn, id);
+
+	return s && s->rx_final != U64_MAX && !s->rx_reset &&
+	       s->rx.read + qrdma_stream_readable(s) == s->rx_final;
+}
+
+u64 qrdma_conn_readable(const struct qrdma_conn *conn, u64 id)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+
+	return s ? qrdma_stream_readable(s) : 0;
+}
+
+u64 qrdma_conn_unacked(const struct qrdma_conn *conn, u64 id)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+
+	return s ? qrdma_stream_unacked(s) : 0;
+}
+
+u64 qrdma_conn_unsent(const struct qrdma_conn *conn, u64 id)
+{
+	struct qrdma_stream *s = conn_stream(conn, id);
+
+	return s ? qrdma_stream_unsent(s) : 0;
+}
+
+void qrdma_conn_hold_credit(struct qrdma_conn *conn, bool hold)
+{
+	qrdma_streams_hold(&conn->streams, hold);
+}
+
+void qrdma_conn_set_rx_window(struct qrdma_conn *conn, u64 bytes)
+{
+	qrdma_streams_set_window(&conn->streams, bytes);
+}
+
+void qrdma_conn_ping(struct qrdma_conn *conn)
+{
+	if (conn->phase == QRDMA_CONN_OPEN)
+		conn->ping = true;
+}
+
+u32 qrdma_conn_close(struct qrdma_conn *conn, u64 code, bool app, u64 now)
+{
+	if (conn->phase == QRDMA_CONN_OPEN) {
+		conn->error.code = code;
+		conn->error.app = app;
+		qrdma_conn_begin_closing(conn, now);
+	}
+	return qrdma_conn_collect(conn, now);
+}
+
+void qrdma_conn_abort(struct qrdma_conn *conn)
+{
+	if (conn->phase == QRDMA_CONN_OPEN)
+		conn->error.err = ENETDOWN;
+	qrdma_conn_die(conn);
+}
+
+/*
+ * The path
+ */
+
+void qrdma_conn_set_path(struct qrdma_conn *conn, u32 max_datagram, u64 now)
+{
+	bool smaller = max_datagram < conn->path.max_datagram;
+
+	conn->path.max_datagram = max_t(u32, max_datagram, QRDMA_PATH_DATAGRAM_MIN);
+	qrdma_cong_set_mds(&conn->recovery.cong, conn->path.max_datagram);
+	/* what is on its way may be too large to arrive */
+	if (smaller && conn->phase == QRDMA_CONN_OPEN)
+		qrdma_recovery_kick(&conn->recovery);
+}
+
+u32 qrdma_conn_kick(struct qrdma_conn *conn, u64 now)
+{
+	if (conn->phase == QRDMA_CONN_OPEN) {
+		qrdma_recovery_kick(&conn->recovery);
+		if (qrdma_recovery_deadline(&conn->recovery) <= now)
+			conn_recovery_timeout(conn, now);
+	}
+	return qrdma_conn_collect(conn, now);
+}
+
+/*
+ * Numbers
+ */
+
+void qrdma_conn_error(const struct qrdma_conn *conn, struct qrdma_conn_error *error)
+{
+	*error = conn->error;
+}
+
+u32 qrdma_conn_rx_mem(const struct qrdma_conn *conn)
+{
+	return conn->streams.rx_mem.used;
+}
+
+u32 qrdma_conn_tx_mem(const struct qrdma_conn *conn)
+{
+	return conn->streams.tx_mem.used;
+}
+
+void qrdma_conn_stats(const struct qrdma_conn *conn, struct qrdma_conn_stats *stats)
+{
+	struct qrdma_recovery_stats rs;
+
+	qrdma_recovery_stats(&conn->recovery, &rs);
+	memset(stats, 0, sizeof(*stats));
+	stats->sent = rs.sent;
+	stats->received = conn->n.received;
+	stats->lost = rs.lost;
+	stats->spurious = rs.spurious;
+	stats->retransmitted_bytes = conn->n.bytes_resent;
+	stats->opened = conn->n.opened;
+	stats->open_failed = conn->app.keys.rx_failed;
+	stats->sealed = conn->n.sealed;
+	memcpy(stats->drops, conn->n.drops, sizeof(stats->drops));
+	stats->bytes_sent = rs.bytes_sent;
+	stats->bytes_received = conn->n.bytes_received;
+	stats->bytes_acked = conn->s0 ? conn->s0->tx.una : 0;
+	stats->bytes_delivered = conn->n.bytes_delivered;
+	stats->capped = conn->path.refused + conn->n.datagrams_dropped;
+	stats->srtt = rs.srtt;
+	stats->rttvar = rs.rttvar;
+	stats->min_rtt = rs.min_rtt;
+	stats->latest_rtt = rs.latest_rtt;
+	stats->cwnd = rs.cwnd;
+	stats->in_flight = rs.in_flight;
+	stats->ssthresh = rs.ssthresh;
+	stats->pto_count = rs.pto_count;
+	stats->key_phase = conn->app.keys.tx_gen;
+	stats->key_updates = conn->app.keys.updates;
+	stats->max_datagram = conn->path.max_datagram;
+	stats->ce_marks = conn->app.pn.ce;
+}

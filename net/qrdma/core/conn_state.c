@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What receiving, sending and timing of a connection share: acknowledged and lost frames, the ways
+ * to its end, event bits and the deadline.
+ *
+ * Owns: struct qrdma_conn's phases. Called by: conn.c, conn_rx.c and packer.c under the socket lock.
+ */
+#include "conn_state.h"
+#include "frame.h"
+
+/* xoshiro256++ (Blackman and Vigna, public domain), seeded by the caller's random bytes */
+u64 qrdma_conn_random(struct qrdma_conn *conn)
+{
+	u64 *s = conn->rng, sum = s[0] + s[3], out = (sum << 23 | sum >> 41) + s[0], t = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = s[3] << 45 | s[3] >> 19;
+	return out;
+}
+
+void qrdma_conn_skip_draw(struct qrdma_conn *conn, struct qrdma_conn_space *space)
+{
+	space->skip_in = QRDMA_CONN_SKIP_MIN + (u32)qrdma_conn_random(conn) % QRDMA_CONN_SKIP_SPAN;
+}
+
+static void conn_frame_acked(struct qrdma_conn *conn, const struct qrdma_sent_frame *f)
+{
+	switch (f->type) {
+	case QRDMA_FRAME_STREAM:
+		qrdma_streams_acked(&conn->streams, f->id, f->val, f->len,
+				    f->flags & QRDMA_STREAM_FIN);
+		break;
+	case QRDMA_FRAME_ACK:
+		qrdma_pnspace_ack_acked(&conn->app.pn, f->val);
+		break;
+	case QRDMA_FRAME_RETIRE_CONNECTION_ID:
+		qrdma_path_retire_acked(&conn->path, f->val);
+		break;
+	default:
+		qrdma_streams_ctl_acked(&conn->streams, f->type, f->id, f->val);
+	}
+}
+
+static void conn_frame_lost(struct qrdma_conn *conn, const struct qrdma_sent_frame *f)
+{
+	switch (f->type) {
+	case QRDMA_FRAME_STREAM:
+		conn->n.bytes_resent += f->len;
+		qrdma_streams_lost(&conn->streams, f->id, f->val, f->len,
+				   f->flags & QRDMA_STREAM_FIN);
+		break;
+	case QRDMA_FRAME_ACK:
+		/* a newer one says more (RFC 9000 s13.3) */
+		break;
+	case QRDMA_FRAME_RETIRE_CONNECTION_ID:
+		qrdma_path_retire_lost(&conn->path, f->val);
+		break;
+	default:
+		qrdma_streams_ctl_lost(&conn->streams, f->type, f->id, f->val);
+	}
+}
+
+void qrdma_conn_again(struct qrdma_conn *conn, const struct qrdma_sent *sent)
+{
+	u32 i;
+
+	for (i = 0; i < sent->nframes; i++)
+		conn_frame_lost(conn, &sent->frame[i]);
+}
+
+/* Design D12: loss above the limit is an event and takes the headroom out of the pace. */
+static void conn_monitor_loss(struct qrdma_conn *conn)
+{
+	struct qrdma_recovery *r = &conn->recovery;
+	u64 sent = r->stats.sent - conn->loss_sent;
+	u64 lost = r->stats.lost - conn->loss_lost;
+
+	if (sent < QRDMA_CONN_LOSS_WINDOW)
+		return;
+	conn->loss_sent = r->stats.sent;
+	conn->loss_lost = r->stats.lost;
+	if (lost * 1000 <= sent * conn->loss_permille) {
+		r->cong.rate_cap = 0;
+		return;
+	}
+	conn->events |= QRDMA_EV_LOSS;
+	r->cong.rate_cap = max_t(u64, 1, mul_u64_u64_div_u64(qrdma_cong_window(&r->cong),
+							     NSEC_PER_SEC,
+							     max_t(u64, 1, r->rtt.smoothed)));
+}
+
+void qrdma_conn_settle(struct qrdma_conn *conn, const struct qrdma_recovery_result *res)
+{
+	const struct qrdma_sent *sent;
+	u32 i;
+
+	for (sent = res->acked; sent; sent = sent->next) {
+		for (i = 0; i < sent->nframes; i++)
+			conn_frame_acked(conn, &sent->frame[i]);
+	}
+	for (sent = res->lost; sent; sent = sent->next)
+		qrdma_conn_again(conn, sent);
+	conn_monitor_loss(conn);
+}
+
+/* Nothing that was written can be delivered any more: give its memory back, wake who waits. */
+static void conn_stop(struct qrdma_conn *conn, u8 phase)
+{
+	if (conn->phase == QRDMA_CONN_OPEN) {
+		conn->events |= QRDMA_EV_CLOSED | QRDMA_EV_READABLE | QRDMA_EV_WRITABLE;
+		if (conn->s0)
+			qrdma_stream_reset(&conn->streams, conn->s0, 0);
+	}
+	conn->phase = phase;
+	conn->error.closed = true;
+	conn->probes = 0;
+	conn->ping = false;
+	conn->paced_until = QRDMA_NEVER;
+}
+
+void qrdma_conn_die(struct qrdma_conn *conn)
+{
+	if (conn->phase == QRDMA_CONN_DEAD)
+		return;
+	conn_stop(conn, QRDMA_CONN_DEAD);
+	conn->events |= QRDMA_EV_DRAINED;
+	conn->close_due = false;
+	qrdma_recovery_destroy(&conn->recovery);
+	qrdma_keys_wipe(&conn->app.keys);
+}
+
+void qrdma_conn_begin_closing(struct qrdma_conn *conn, u64 now)
+{
+	if (!conn->app.keys.tx_cur) {
+		qrdma_conn_die(conn);
+		return;
+	}
+	conn->close_until = now + qrdma_conn_three_ptos(conn);
+	conn->close_due = true;
+	conn->close_seen = 0;
+	conn->close_next = 1;
+	qrdma_recovery_drop_space(&conn->recovery, QRDMA_SPACE_APP, now);
+	conn_stop(conn, QRDMA_CONN_CLOSING);
+}
+
+void qrdma_conn_begin_draining(struct qrdma_conn *conn, u64 now)
+{
+	conn->close_until = now + qrdma_conn_three_ptos(conn);
+	conn->close_due = false;
+	if (conn->phase == QRDMA_CONN_OPEN)
+		qrdma_recovery_drop_space(&conn->recovery, QRDMA_SPACE_APP, now);
+	conn_stop(conn, QRDMA_CONN_DRAINING);
+}
+
+void qrdma_conn_fail(struct qrdma_conn *conn, int err, u64 code, u64 frame_type, u64 now)
+{
+	if (conn->phase != QRDMA_CONN_OPEN)
+		return;
+	conn->error.err = err;
+	conn->error.code = code;
+	conn->error.frame_type = frame_type;
+	qrdma_conn_begin_closing(conn, now);
+}
+
+bool qrdma_conn_tx_wanted(const struct qrdma_conn *conn, u64 now)
+{
+	if (conn->phase != QRDMA_CONN_OPEN)
+		return conn->close_due;
+	if (!conn->app.keys.tx_cur)
+		return false;
+	if (conn->probes || qrdma_pnspace_ack_due(&conn->app.pn, now))
+		return true;
+	if (conn->paced_until != QRDMA_NEVER && conn->paced_until > now)
+		return false;
+	if (qrdma_recovery_room(&conn->recovery) < conn->path.max_datagram)
+		return false;
+	return conn->ping || qrdma_path_pending(&conn->path) ||
+	       qrdma_streams_pending(&conn->streams);
+}
+
+u64 qrdma_conn_idle_at(const struct qrdma_conn *conn)
+{
+	if (!conn->idle_timeout)
+		return QRDMA_NEVER;
+	return conn->idle_since + max(conn->idle_timeout, qrdma_conn_three_ptos(conn));
+}
+
+u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn)
+{
+	u64 at, ack;
+
+	if (conn->phase == QRDMA_CONN_DEAD)
+		return QRDMA_NEVER;
+	if (conn->phase != QRDMA_CONN_OPEN)
+		return conn->close_until;
+	at = min(conn->paced_until, qrdma_recovery_deadline(&conn->recovery));
+	ack = qrdma_pnspace_deadline(&conn->app.pn);
+	if (ack > conn->said_tx)
+		at = min(at, ack);
+	at = min(at, qrdma_keys_deadline(&conn->app.keys));
+	at = min(at, qrdma_conn_idle_at(conn));
+	if (conn->keepalive && conn->verified)
+		at = min(at, conn->keep_since + conn->keepalive);
+	return at;
+}
+
+static void conn_collect_stream(struct qrdma_conn *conn, u32 *ev)
+{
+	u32 was;
+
+	qrdma_streams_events(&conn->streams);
+	if (!conn->s0)
+		conn->s0 = qrdma_streams_find(&conn->streams, 0);
+	if (!conn->s0)
+		return;
+	was = conn->s0->events;
+	conn->s0->events = 0;
+	if (was & QRDMA_STREAM_EV_READABLE)
+		*ev |= QRDMA_EV_READABLE;
+	if (was & (QRDMA_STREAM_EV_WRITABLE | QRDMA_STREAM_EV_STOPPED))
+		*ev |= QRDMA_EV_WRITABLE;
+	if (was & QRDMA_STREAM_EV_ACKED)
+		*ev |= QRDMA_EV_ACKED;
+}
+
+u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now)
+{
+	const struct qrdma_keys *keys = &conn->app.keys;
+	u32 ev = conn->events;
+	u64 at;
+
+	conn->events = 0;
+	conn_collect_stream(conn, &ev);
+	if (conn->verified && conn->s0 && !conn->established) {
+		conn->established = true;
+		ev |= QRDMA_EV_ESTABLISHED;
+	}
+	if ((keys->tx_cur && !keys->tx_next) || (keys->rx_cur && !keys->rx_next))
+		ev |= QRDMA_EV_NEED_KEY;
+	if (qrdma_conn_tx_wanted(conn, now)) {
+		ev |= QRDMA_EV_TX;
+		conn->said_tx = now;
+	}
+	at = qrdma_conn_next_deadline(conn);
+	if (at != conn->told) {
+		conn->told = at;
+		ev |= QRDMA_EV_TIMER;
+	}
+	return ev;
+}

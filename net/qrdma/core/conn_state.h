@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The inside of a connection: its struct, and the few steps that receiving, sending and timing
+ * share: acknowledged and lost frames, the end of the connection, what to tell the caller.
+ *
+ * Owns: struct qrdma_conn. Called by: conn.c, conn_rx.c, packer.c and nobody else; under the socket
+ * lock, never sleeping.
+ *
+ * Life: OPEN (connecting until the first packet of the peer verifies) -> CLOSING (we said
+ * CONNECTION_CLOSE) or DRAINING (the peer did), both for three PTOs -> DEAD. An idle time-out, an
+ * abort and spent packet numbers lead to DEAD at once (RFC 9000 s10).
+ */
+#ifndef QRDMA_CORE_CONN_STATE_H
+#define QRDMA_CORE_CONN_STATE_H
+
+#include "env.h"
+#include "event.h"
+#include "keys.h"
+#include "pnspace.h"
+#include "recovery.h"
+#include "stream.h"
+#include "path.h"
+
+/* Post-handshake CRYPTO bytes of a peer that are taken before it is CRYPTO_BUFFER_EXCEEDED. */
+#define QRDMA_CONN_CRYPTO_MAX	(16 * 1024)
+/* PTOs in a row from which on the peer's address is doubted */
+#define QRDMA_CONN_SUSPECT_PTOS	3
+/* loss, in 1/1000, that the loss monitor reports unless told otherwise (requirement R17) */
+#define QRDMA_CONN_LOSS_PERMILLE	10
+/* longest idle time-out that is kept, ms: a day; longer ones are none */
+#define QRDMA_CONN_IDLE_MAX_MS	(24 * 3600 * 1000ULL)
+/* when memory for a packet was short, ns until the next try */
+#define QRDMA_CONN_RETRY	NSEC_PER_MSEC
+/* packets sent between two looks of the loss monitor */
+#define QRDMA_CONN_LOSS_WINDOW	1000
+/* A number is left out every so many packets, on average 384 (RFC 9000 s21.4, field case F66). */
+#define QRDMA_CONN_SKIP_MIN	128
+#define QRDMA_CONN_SKIP_SPAN	512
+
+/** enum qrdma_conn_phase - where in its life a connection is */
+enum qrdma_conn_phase {
+	QRDMA_CONN_OPEN,
+	QRDMA_CONN_CLOSING,
+	QRDMA_CONN_DRAINING,
+	QRDMA_CONN_DEAD,
+};
+
+/**
+ * struct qrdma_conn_space - a packet number space and the keys of its level
+ * @id: enum qrdma_space, index in recovery too
+ * @keys: generations
+ * @pn: numbers
+ * @skip_in: packets until the next number is left out
+ */
+struct qrdma_conn_space {
+	u8 id;
+	struct qrdma_keys keys;
+	struct qrdma_pnspace pn;
+	u32 skip_in;
+};
+
+/**
+ * struct qrdma_conn - one connection
+ * @phase: enum qrdma_conn_phase
+ * @server: role
+ * @verified: a packet of the peer verified
+ * @established: told to the caller
+ * @ping: a PING is to be sent
+ * @idle_armed: an ack-eliciting packet was sent since the last one came in (RFC 9000 s10.1)
+ * @close_due: CONNECTION_CLOSE is to be sent (again)
+ * @ack_exponent: ours
+ * @peer_ack_exponent: the peer's
+ * @probes: datagrams that are sent whatever window and pacing say (RFC 9002 s6.2.4)
+ * @probe_from: where the next of them looks for something to repeat, a packet number
+ * @app: the application packet number space, the only one of a handshake out of band
+ * @recovery: what was sent
+ * @streams: all of them
+ * @s0: stream 0, which is the socket (design D16); NULL on a server until the client opens it
+ * @path: ids and datagram size
+ * @max_datagram_frame: largest DATAGRAM frame welcome, bytes; 0: none
+ * @crypto_high: highest offset of post-handshake CRYPTO seen
+ * @key_packets_max: see struct qrdma_conn_config
+ * @idle_timeout: ns, 0: none; the smaller of both ends'
+ * @idle_since: when it last started, ns
+ * @keepalive: ns, 0: none
+ * @keep_since: when the last packet came in, or a keepalive was sent, ns
+ * @paced_until: what is pending may not leave before, QRDMA_NEVER: pacing holds nothing back
+ * @told: the deadline when the caller was last told that it moved
+ * @said_tx: when the caller was last told to send; what was due by then needs no deadline
+ * @close_until: end of closing or draining, ns
+ * @close_seen: packets that came in while closing
+ * @close_next: at so many the next CONNECTION_CLOSE is sent
+ * @error: why it ended
+ * @events: to be returned by the next call that returns any
+ * @loss_permille: see struct qrdma_conn_config
+ * @loss_sent: packets sent up to the last look of the loss monitor
+ * @loss_lost: lost up to then
+ * @rng: state of the generator, see qrdma_conn_random()
+ * @n: counters, the rest of struct qrdma_conn_stats is read from the parts
+ * @n.drops: received packets not used, by reason
+ * @n.received: packets that verified and were new
+ * @n.bytes_received: bytes of them
+ * @n.opened: packets whose tag verified
+ * @n.sealed: packets handed out for sealing
+ * @n.bytes_resent: stream bytes that went back to be sent again
+ * @n.bytes_delivered: stream bytes that the application consumed
+ * @n.datagrams_dropped: DATAGRAM frames that nobody takes
+ *
+ * Found by: the socket's pointer. Owned by: the socket. Dies by qrdma_conn_destroy(). Protected by:
+ * the socket lock.
+ */
+struct qrdma_conn {
+	u8 phase;
+	bool server;
+	bool verified;
+	bool established;
+	bool ping;
+	bool idle_armed;
+	bool close_due;
+	u8 ack_exponent;
+	u8 peer_ack_exponent;
+	u8 probes;
+	u64 probe_from;
+	struct qrdma_conn_space app;
+	struct qrdma_recovery recovery;
+	struct qrdma_streams streams;
+	struct qrdma_stream *s0;
+	struct qrdma_path path;
+	u64 max_datagram_frame;
+	u64 crypto_high;
+	u64 key_packets_max;
+	u64 idle_timeout;
+	u64 idle_since;
+	u64 keepalive;
+	u64 keep_since;
+	u64 paced_until;
+	u64 told;
+	u64 said_tx;
+	u64 close_until;
+	u32 close_seen;
+	u32 close_next;
+	struct qrdma_conn_error error;
+	u32 events;
+	u32 loss_permille;
+	u64 loss_sent;
+	u64 loss_lost;
+	u64 rng[4];
+	struct {
+		u64 drops[__QRDMA_DROP_MAX];
+		u64 received;
+		u64 bytes_received;
+		u64 opened;
+		u64 sealed;
+		u64 bytes_resent;
+		u64 bytes_delivered;
+		u64 datagrams_dropped;
+	} n;
+};
+
+/**
+ * qrdma_conn_random() - the next random number
+ * @conn: connection
+ *
+ * For choices that a peer should not foresee; not for keys.
+ */
+u64 qrdma_conn_random(struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_skip_draw() - choose when the next packet number is left out
+ * @conn: connection
+ * @space: its packet number space
+ */
+void qrdma_conn_skip_draw(struct qrdma_conn *conn, struct qrdma_conn_space *space);
+
+/**
+ * qrdma_conn_three_ptos() - three probe time-outs, ns: how long ends and old keys last
+ * @conn: connection
+ */
+static inline u64 qrdma_conn_three_ptos(const struct qrdma_conn *conn)
+{
+	return 3 * qrdma_recovery_pto(&conn->recovery, QRDMA_SPACE_APP);
+}
+
+/**
+ * qrdma_conn_settle() - packets were acknowledged or lost: tell the owners of their frames
+ * @conn: connection
+ * @res: from recovery
+ */
+void qrdma_conn_settle(struct qrdma_conn *conn, const struct qrdma_recovery_result *res);
+
+/**
+ * qrdma_conn_again() - the frames of a packet are to be sent again
+ * @conn: connection
+ * @sent: the packet
+ */
+void qrdma_conn_again(struct qrdma_conn *conn, const struct qrdma_sent *sent);
+
+/**
+ * qrdma_conn_fail() - this end found an error: close with it (RFC 9000 s10.2, s11.1)
+ * @conn: connection; nothing happens when it has ended already
+ * @err: positive errno for the socket
+ * @code: QUIC error code
+ * @frame_type: frame that caused it, 0: none
+ * @now: ns
+ */
+void qrdma_conn_fail(struct qrdma_conn *conn, int err, u64 code, u64 frame_type, u64 now);
+
+/**
+ * qrdma_conn_begin_closing() - CONNECTION_CLOSE will be sent; @conn->error is filled in
+ * @conn: connection, open
+ * @now: ns
+ *
+ * Without a key to seal it with the connection is dead at once.
+ */
+void qrdma_conn_begin_closing(struct qrdma_conn *conn, u64 now);
+
+/**
+ * qrdma_conn_begin_draining() - the peer sent CONNECTION_CLOSE
+ * @conn: connection, open or closing
+ * @now: ns
+ */
+void qrdma_conn_begin_draining(struct qrdma_conn *conn, u64 now);
+
+/**
+ * qrdma_conn_die() - the end, without a packet; @conn->error is filled in
+ * @conn: connection
+ */
+void qrdma_conn_die(struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_tx_wanted() - is there a reason to call the packer?
+ * @conn: connection
+ * @now: ns
+ */
+bool qrdma_conn_tx_wanted(const struct qrdma_conn *conn, u64 now);
+
+/**
+ * qrdma_conn_idle_at() - when the idle time-out ends the connection (RFC 9000 s10.1)
+ * @conn: connection
+ *
+ * Return: ns, QRDMA_NEVER: there is none.
+ */
+u64 qrdma_conn_idle_at(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_next_deadline() - see qrdma_conn_deadline()
+ * @conn: connection
+ */
+u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_collect() - event bits to be returned now; clears what is remembered
+ * @conn: connection
+ * @now: ns
+ */
+u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now);
+
+#endif /* QRDMA_CORE_CONN_STATE_H */
