@@ -20,11 +20,12 @@
  * of the module with -I for tests/shim and net/qrdma/core, no wrapper and no
  * exported symbol. Test names are static, so two files may share one.
  *
- * In both runners: Q_EXPECT_*() notes a failure and goes on, Q_ASSERT_*() ends
- * the test. Big arrays belong in q_zalloc() or static, the kernel's stack is
- * small. In userspace a test that leaves more allocations behind than it
- * found fails. q_fail_alloc() returns false in the kernel, where no allocation
- * can be made to fail from here: such a test then calls Q_SKIP().
+ * In both runners Q_EXPECT_*() notes a failure and goes on, Q_ASSERT_*() ends
+ * the test; a function that tests share takes "struct q_test *test" for them.
+ * Big arrays belong in q_zalloc() or static, the kernel's stack is small. In
+ * userspace a test that leaves more allocations behind than it found fails.
+ * q_fail_alloc() returns false in the kernel, where no allocation can be made
+ * to fail from here: such a test then calls Q_SKIP().
  */
 #ifndef QRDMA_TESTS_QTEST_H
 #define QRDMA_TESTS_QTEST_H
