@@ -225,7 +225,7 @@ Q_TEST(cursor_pn_random)
 		pn = min_t(u64, pn, QRDMA_PN_MAX);
 		len = qrdma_pn_len(pn, acked);
 		Q_ASSERT_GE(test, len, 1);
-		/* the receiver has seen what it acknowledged, and perhaps all that was sent before */
+		/* the receiver has seen what it acknowledged, perhaps all that was sent since */
 		expected = acked + (pn > acked ? q_rand(&seed) % (pn - acked + 1) : 0);
 		qrdma_pn_store(buf, pn, len);
 		got = qrdma_pn_load(buf, len);

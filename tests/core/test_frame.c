@@ -432,9 +432,9 @@ Q_TEST(frame_rfc9001_payload)
 	size_t n;
 
 	n = q_hex(buf, sizeof(buf),
-		  "02000000000600405a020000560303ee fce7f7b37ba1d1632e96677825ddf739"
-		  "88cfc79825df566dc5430b9a045a1200 130100002e00330024001d00209d3c94"
-		  "0d89690b84d08a60993c144eca684d10 81287c834d5311bcf32bb9da1a002b00"
+		  "02000000000600405a020000560303ee fce7f7b37ba1d1632e96677825ddf739 "
+		  "88cfc79825df566dc5430b9a045a1200 130100002e00330024001d00209d3c94 "
+		  "0d89690b84d08a60993c144eca684d10 81287c834d5311bcf32bb9da1a002b00 "
 		  "020304");
 	Q_ASSERT_EQ(test, n, 99);
 	qrdma_cursor_init(&c, buf, n);
@@ -638,7 +638,7 @@ Q_TEST(frame_ack_space_limit)
 		n = round ? frame_random_ranges(range, &seed) : 0;
 		/* once with more ranges than a one-byte count can tell */
 		for (; !round && n < MANY; n++)
-			range[n].lo = range[n].hi = 3 * n;
+			range[n] = (struct qrdma_range){ 3 * n, 3 * n };
 		/* bytes that the k highest take */
 		for (k = 1; k <= n; k++) {
 			qrdma_writer_init(&w, buf, ROOM);

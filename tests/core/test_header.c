@@ -75,10 +75,10 @@ Q_TEST(header_rfc9001_server_initial)
 	size_t len;
 
 	len = q_hex(pkt, sizeof(pkt),
-		    "cf000000010008f067a5502a4262b500 4075c0d95a482cd0991cd25b0aac406a"
-		    "5816b6394100f37a1c69797554780bb3 8cc5a99f5ede4cf73c3ec2493a1839b3"
-		    "dbcba3f6ea46c5b7684df3548e7ddeb9 c3bf9c73cc3f3bded74b562bfb19fb84"
-		    "022f8ef4cdd93795d77d06edbb7aaf2f 58891850abbdca3d20398c276456cbc4"
+		    "cf000000010008f067a5502a4262b500 4075c0d95a482cd0991cd25b0aac406a "
+		    "5816b6394100f37a1c69797554780bb3 8cc5a99f5ede4cf73c3ec2493a1839b3 "
+		    "dbcba3f6ea46c5b7684df3548e7ddeb9 c3bf9c73cc3f3bded74b562bfb19fb84 "
+		    "022f8ef4cdd93795d77d06edbb7aaf2f 58891850abbdca3d20398c276456cbc4 "
 		    "2158407dd074ee");
 	Q_ASSERT_EQ(test, len, 135);
 	q_hex(mask, sizeof(mask), "2ec0d8356a");
@@ -109,7 +109,8 @@ Q_TEST(header_rfc9001_retry)
 	struct qrdma_hdr hdr;
 	size_t len;
 
-	len = q_hex(pkt, sizeof(pkt), "ff000000010008f067a5502a4262b574 6f6b656e04a265ba2eff4d829058fb3f"
+	len = q_hex(pkt, sizeof(pkt),
+		    "ff000000010008f067a5502a4262b574 6f6b656e04a265ba2eff4d829058fb3f "
 		    "0f2496ba");
 	Q_ASSERT_EQ(test, len, 36);
 	Q_ASSERT_EQ(test, qrdma_hdr_parse(&hdr, pkt, len), QRDMA_HDR_OK);
@@ -167,6 +168,7 @@ Q_TEST(header_short)
 {
 	struct qrdma_cid cid = { .len = 8, .data = "12345678" };
 	u8 mask[5] = { 0xff, 0x11, 0x22, 0x33, 0x44 }, pkt[64], flags;
+	const u64 pn = 0x0102030405ULL;
 	struct qrdma_writer w;
 	struct qrdma_hdr hdr;
 	u32 pn_len, len;
@@ -175,7 +177,7 @@ Q_TEST(header_short)
 		memset(pkt, 0, sizeof(pkt));
 		flags = pn_len & 1 ? QRDMA_HDR_PHASE : QRDMA_HDR_SPIN;
 		qrdma_writer_init(&w, pkt, 9 + pn_len);
-		Q_ASSERT_TRUE(test, qrdma_hdr_build_short(&w, &cid, flags, 0x0102030405ULL, pn_len));
+		Q_ASSERT_TRUE(test, qrdma_hdr_build_short(&w, &cid, flags, pn, pn_len));
 		Q_EXPECT_EQ(test, qrdma_writer_room(&w), 0);
 		qrdma_writer_init(&w, pkt, 8 + pn_len);
 		Q_EXPECT_FALSE(test, qrdma_hdr_build_short(&w, &cid, flags, 1, pn_len));
@@ -190,7 +192,7 @@ Q_TEST(header_short)
 		qrdma_hdr_unprotect(&hdr, pkt, mask);
 		Q_EXPECT_EQ(test, hdr.first, QRDMA_HDR_FIXED | flags | (pn_len - 1));
 		Q_EXPECT_EQ(test, hdr.pn_len, pn_len);
-		Q_EXPECT_EQ(test, hdr.pn, 0x0102030405ULL & ((1ULL << 8 * pn_len) - 1));
+		Q_EXPECT_EQ(test, hdr.pn, pn & ((1ULL << 8 * pn_len) - 1));
 		Q_EXPECT_FALSE(test, qrdma_hdr_reserved(&hdr));
 	}
 	/* 9 bytes for the connection id, 29 for a sample */
@@ -240,7 +242,8 @@ Q_TEST(header_long_random)
 	for (n = 0; n < 500; n++) {
 		for (i = 0; i < sizeof(ids); i++)
 			ids[i] = q_rand(&seed);
-		header_template(&in, q_rand(&seed) % 3, ids, q_rand(&seed) % 21, q_rand(&seed) % 21);
+		header_template(&in, q_rand(&seed) % 3, ids, q_rand(&seed) % 21,
+				q_rand(&seed) % 21);
 		in.pn_len = 1 + q_rand(&seed) % 4;
 		in.pn = q_rand(&seed) & ((1ULL << 8 * in.pn_len) - 1);
 		if (in.type == QRDMA_PKT_INITIAL) {

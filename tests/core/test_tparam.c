@@ -19,7 +19,7 @@ Q_TEST(tparam_rfc9001_client)
 	Q_ASSERT_NOT_NULL(test, tp);
 	q_hex(cid, sizeof(cid), "8394c8f03e515708");
 	n = q_hex(buf, sizeof(buf),
-		  "0408ffffffffffffffff 05048000ffff 07048000ffff 080110 010480007530 090110"
+		  "0408ffffffffffffffff 05048000ffff 07048000ffff 080110 010480007530 090110 "
 		  "0f088394c8f03e515708 06048000ffff");
 	Q_ASSERT_EQ(test, n, 50);
 	Q_ASSERT_EQ(test, qrdma_tparams_decode(tp, buf, n, false), OK);
@@ -84,7 +84,7 @@ static const struct tparam_vector tparam_vectors[] = {
 	{ "0014" ID20, BAD, OK },
 	{ "0015" ID20 "00", BAD, BAD },
 	{ "0210" TOKEN, BAD, OK },
-	{ "020f" "000102030405060708090a0b0c0d0e", BAD, BAD },
+	{ "020f 000102030405060708090a0b0c0d0e", BAD, BAD },
 	{ "0211" TOKEN "10", BAD, BAD },
 	{ "1008 0102030405060708", BAD, OK },
 	{ "1000", BAD, OK },
@@ -260,7 +260,7 @@ Q_TEST(tparam_round_trip)
 			Q_ASSERT_FALSE(test, qrdma_tparams_encode(&w, in, server));
 			Q_ASSERT_PTR_EQ(test, w.pos, buf);
 		}
-		/* cut at the end of a parameter it is a valid, smaller set: no crash is all we ask */
+		/* cut behind a parameter it is a valid, smaller set: no crash is all we ask */
 		for (cut = 0; cut < len; cut++)
 			qrdma_tparams_decode(out, buf, cut, server);
 	}
@@ -277,7 +277,7 @@ Q_TEST(tparam_truncated)
 	u64 id, n;
 
 	Q_ASSERT_NOT_NULL(test, tp);
-	len = q_hex(buf, sizeof(buf), "0008 0102030405060708 0210" TOKEN "0302 43fc 0c00"
+	len = q_hex(buf, sizeof(buf), "0008 0102030405060708 0210" TOKEN "0302 43fc 0c00 "
 		    "0d2a" ADDRESS "01 aa" TOKEN "405901 00 2002 4400");
 	Q_ASSERT_GT(test, len, 0);
 	qrdma_cursor_init(&c, buf, len);

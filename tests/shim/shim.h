@@ -31,6 +31,7 @@ typedef int8_t s8;
 typedef int16_t s16;
 typedef int32_t s32;
 typedef long long s64;
+typedef unsigned __int128 shim_u128;
 typedef u8 __u8;
 typedef u16 __u16;
 typedef u32 __u32;
@@ -91,6 +92,7 @@ static inline _Noreturn void shim_die(const char *what, const char *file, int li
 #define min_t(t, a, b)	({ t __ta = (a); t __tb = (b); __ta < __tb ? __ta : __tb; })
 #define max_t(t, a, b)	({ t __ta = (a); t __tb = (b); __ta > __tb ? __ta : __tb; })
 #define min3(a, b, c)	min((__typeof__(a))min(a, b), c)
+#define max3(a, b, c)	max((__typeof__(a))max(a, b), c)
 #define clamp(v, lo, hi) min((__typeof__(v))max(v, lo), hi)
 #define clamp_t(t, v, lo, hi) min_t(t, max_t(t, v, lo), hi)
 #define swap(a, b) do { __typeof__(a) __s = (a); (a) = (b); (b) = __s; } while (0)
@@ -113,8 +115,8 @@ static inline _Noreturn void shim_die(const char *what, const char *file, int li
 #define div64_u64(a, b)	((u64)(a) / (u64)(b))
 #define div64_s64(a, b)	((s64)(a) / (s64)(b))
 #define div_u64(a, b)	((u64)(a) / (u32)(b))
-#define mul_u64_u32_div(a, m, d) ((u64)((unsigned __int128)(u64)(a) * (u32)(m) / (u32)(d)))
-#define mul_u64_u64_shr(a, b, n) ((u64)(((unsigned __int128)(u64)(a) * (u64)(b)) >> (n)))
+#define mul_u64_u32_div(a, m, d) ((u64)((shim_u128)(u64)(a) * (u32)(m) / (u32)(d)))
+#define mul_u64_u64_shr(a, b, n) ((u64)(((shim_u128)(u64)(a) * (u64)(b)) >> (n)))
 
 static inline u64 div64_u64_rem(u64 a, u64 b, u64 *rem)
 {
@@ -130,7 +132,7 @@ static inline u64 div_u64_rem(u64 a, u32 b, u32 *rem)
 
 static inline u64 mul_u64_u64_div_u64(u64 a, u64 mul, u64 div)
 {
-	unsigned __int128 q = (unsigned __int128)a * mul / div;
+	shim_u128 q = (shim_u128)a * mul / div;
 
 	/* the kernel's is a divide instruction on x86, which traps */
 	if (q >> 64)
