@@ -25,8 +25,10 @@
 
 #include "env.h"
 #include "cong.h"
+#include "ecn.h"
 #include "frame.h"
 #include "pnspace.h"
+#include "rtt.h"
 #include "sent.h"
 
 /* kPacketThreshold (RFC 9002 s6.1.1), the value at the start */
@@ -35,7 +37,6 @@
 #define QRDMA_PACKET_THRESHOLD_MAX	64
 /* kPersistentCongestionThreshold (RFC 9002 s7.6.1) */
 #define QRDMA_PERSISTENT_PTOS		3
-#define QRDMA_INITIAL_RTT		(333ULL * NSEC_PER_MSEC)	/* kInitialRtt (RFC 9002 s6.2.2) */
 /* kGranularity where the owner names none (design D12) */
 #define QRDMA_GRANULARITY		(100ULL * NSEC_PER_USEC)
 /* longest probe time-out that the backoff reaches */
@@ -43,12 +44,8 @@
 #define QRDMA_PROBES			2	/* datagrams per PTO (RFC 9002 s6.2.4) */
 /* a lost packet's record is kept for that long after it was sent */
 #define QRDMA_LOST_KEEP_PTOS		4
-/* the slowest loop of at least that time back counts */
-#define QRDMA_LOOP_WINDOW		((u64)NSEC_PER_SEC)
 /* gaps in our own numbers that are remembered, per space */
 #define QRDMA_SKIPS			4
-/* packets marked before one must have been reported (RFC 9000 A.4) */
-#define QRDMA_ECN_TESTING		10
 
 /** enum qrdma_send_verdict - may a packet leave? */
 enum qrdma_send_verdict {
@@ -57,35 +54,6 @@ enum qrdma_send_verdict {
 	QRDMA_SEND_PACED,	/* not before the time given */
 	QRDMA_SEND_RECORDS,	/* QRDMA_SENT_MAX numbers are on record: as for WINDOW */
 	QRDMA_SEND_NOMEM,	/* no memory for its record: try later */
-};
-
-/** enum qrdma_ecn_state - does the path carry ECN marks (RFC 9000 s13.4.2)? */
-enum qrdma_ecn_state {
-	QRDMA_ECN_OFF,
-	QRDMA_ECN_TEST,		/* the first packets are marked */
-	QRDMA_ECN_WAIT,		/* enough were marked, no verdict yet: none is marked now */
-	QRDMA_ECN_CAPABLE,
-	QRDMA_ECN_FAILED,
-};
-
-/**
- * struct qrdma_rtt - estimate of the round trip time (RFC 9002 s5)
- * @latest: last sample, ns; 0 before the first
- * @min: least of the samples (since persistent congestion)
- * @smoothed: smoothed RTT; the initial RTT before the first sample
- * @var: mean deviation
- * @first: when the first sample was taken; valid if @sampled
- * @sampled: there was a sample on this path
- * @renew: the next sample sets @min anew
- */
-struct qrdma_rtt {
-	u64 latest;
-	u64 min;
-	u64 smoothed;
-	u64 var;
-	u64 first;
-	bool sampled;
-	bool renew;
 };
 
 /**
@@ -105,9 +73,6 @@ struct qrdma_rtt {
  * @run: there is such a run
  * @nskips: entries of @skip in use
  * @skip: numbers that were never sent, newest first
- * @ect0: peer's count of ECT(0)
- * @ect1: peer's count of ECT(1)
- * @ce: peer's count of CE
  */
 struct qrdma_recovery_space {
 	struct qrdma_sent_ring ring;
@@ -125,9 +90,6 @@ struct qrdma_recovery_space {
 	u64 run_last;
 	u64 run_since;
 	struct qrdma_range skip[QRDMA_SKIPS];
-	u64 ect0;
-	u64 ect1;
-	u64 ce;
 };
 
 /**
@@ -196,9 +158,6 @@ struct qrdma_recovery_stats {
  * @path: number of the current path, goes into the records
  * @pto_count: consecutive PTOs
  * @packet_threshold: kPacketThreshold, raised by reordering
- * @loop: slowest send-to-processed-ACK loop in the current and in the last window (field case F01)
- * @loop_since: when the current window began
- * @granularity: timer granularity, ns
  * @max_ack_delay: the peer's, ns; the owner may set it at any time
  * @anchor: from when the timer runs that keeps a client's handshake alive (RFC 9002 s6.2.2.1)
  * @is_server: role
@@ -207,8 +166,9 @@ struct qrdma_recovery_stats {
  * @peer_validated: the peer surely validated our address
  * @blocked: owner sets it while the anti-amplification limit forbids sending (field case F05)
  * @kicked: probes are due now, whatever the timer says
- * @ecn: state of ECN on the path
- * @ecn_marked: packets marked on the path
+ * @one_more: a congestion event just began: one packet may leave over the window (RFC 9002 s7.3.2)
+ * @clock: the latest "now"
+ * @ecn: ECN of the current path
  * @stats: counters; the estimates in it are filled by qrdma_recovery_stats() only
  *
  * Found by: embedded in the connection. Dies by qrdma_recovery_destroy(). Protected by: the caller.
@@ -222,9 +182,6 @@ struct qrdma_recovery {
 	u16 path;
 	u32 pto_count;
 	u32 packet_threshold;
-	u64 loop[2];
-	u64 loop_since;
-	u64 granularity;
 	u64 max_ack_delay;
 	u64 anchor;
 	bool is_server;
@@ -233,8 +190,9 @@ struct qrdma_recovery {
 	bool peer_validated;
 	bool blocked;
 	bool kicked;
-	enum qrdma_ecn_state ecn;
-	u32 ecn_marked;
+	bool one_more;
+	u64 clock;
+	struct qrdma_ecn_path ecn;
 	struct qrdma_recovery_stats stats;
 };
 
@@ -260,8 +218,8 @@ struct qrdma_recovery_config {
 
 /**
  * struct qrdma_recovery_result - what an ACK frame or a time-out brought
- * @acked: newly acknowledged packets, largest number first; those of state QRDMA_SENT_LOST before
- *	are among them
+ * @acked: newly acknowledged packets, largest number first; one that had been declared lost before
+ *	is among them with state QRDMA_SENT_LOST, the others have QRDMA_SENT_ACKED
  * @lost: packets newly declared lost, smallest number first; their frames want sending again
  * @probes: datagrams that must be sent in @probe_space, each ack-eliciting, window and pacing not
  *	asked; 0: none
@@ -448,19 +406,10 @@ void qrdma_recovery_requeue(struct qrdma_recovery *r, u8 space, u64 now,
  */
 void qrdma_recovery_new_path(struct qrdma_recovery *r, u64 initial_rtt, u32 mds, u64 now);
 
-/**
- * qrdma_recovery_ecn_start() - begin to mark packets, see RFC 9000 s13.4.2; no effect unless the
- * state is OFF
- */
-void qrdma_recovery_ecn_start(struct qrdma_recovery *r);
-
-/**
- * qrdma_recovery_ecn_mark() - is the next packet to be marked ECT(0)? It then carries
- * QRDMA_SENT_ECT
- */
-static inline bool qrdma_recovery_ecn_mark(const struct qrdma_recovery *r)
+/** qrdma_recovery_set_mds() - the max datagram size of the path changed, bytes */
+static inline void qrdma_recovery_set_mds(struct qrdma_recovery *r, u32 mds)
 {
-	return r->ecn == QRDMA_ECN_TEST || r->ecn == QRDMA_ECN_CAPABLE;
+	qrdma_cong_set_mds(&r->cong, mds);
 }
 
 /**

@@ -128,10 +128,10 @@ void qrdma_sent_ring_clear(struct qrdma_sent_ring *ring);
 /**
  * qrdma_sent_ring_reserve() - see to it that the packet can be recorded
  * @ring: the ring
- * @pn: its number, not below @next
+ * @pn: its number, not below @next and not below one reserved before
  *
- * Return: 0; -ENOBUFS: too many numbers since the oldest live record; -ENOMEM; -EINVAL: @pn is
- * below @next.
+ * Return: 0; -ENOBUFS: too many numbers since the oldest live record; -ENOMEM; -EINVAL: @pn goes
+ * backwards.
  */
 int qrdma_sent_ring_reserve(struct qrdma_sent_ring *ring, u64 pn);
 
