@@ -155,7 +155,7 @@ int qrdma_conn_key_update(struct qrdma_conn *conn)
 
 	if (conn->phase != QRDMA_CONN_OPEN)
 		return -ENOTCONN;
-	err = qrdma_keys_update(&conn->app.keys);
+	err = qrdma_keys_update(&conn->app.keys, false);
 	/* something has to carry the new phase to the peer */
 	if (!err)
 		conn->ping = true;
@@ -202,6 +202,10 @@ u32 qrdma_conn_timeout(struct qrdma_conn *conn, u64 now)
 	qrdma_keys_expire(&conn->app.keys, now);
 	if (qrdma_recovery_deadline(&conn->recovery) <= now)
 		conn_recovery_timeout(conn, now);
+	if (qrdma_conn_tidy_at(conn) <= now) {
+		qrdma_recovery_shrink(&conn->recovery);
+		conn->tidied = now;
+	}
 	if (conn->paced_until <= now)
 		conn->paced_until = QRDMA_NEVER;
 	if (conn->keepalive && conn->verified && conn->keep_since + conn->keepalive <= now) {

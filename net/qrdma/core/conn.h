@@ -135,8 +135,8 @@ int qrdma_conn_install_next(struct qrdma_conn *conn, bool send, struct qrdma_slo
  * qrdma_conn_key_update() - seal with the next generation from now on (RFC 9001 s6)
  * @conn: connection
  *
- * Return: 0, then call the packer; -EAGAIN: the last one is not confirmed yet (RFC 9001 s6.1), or
- * the next generation is not derived yet; -ENOTCONN: closing or closed.
+ * Return: 0, then call the packer; -EAGAIN: the last one is not confirmed yet (RFC 9001 s6.1) or
+ * less than three PTOs old (s6.5), or the next generation is not derived yet; -ENOTCONN: closing or closed.
  */
 int qrdma_conn_key_update(struct qrdma_conn *conn);
 

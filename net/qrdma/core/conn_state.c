@@ -176,7 +176,8 @@ bool qrdma_conn_tx_wanted(const struct qrdma_conn *conn, u64 now)
 		return true;
 	if (conn->paced_until != QRDMA_NEVER && conn->paced_until > now)
 		return false;
-	if (qrdma_recovery_room(&conn->recovery) < conn->path.max_datagram)
+	if (qrdma_recovery_room(&conn->recovery) < conn->path.max_datagram &&
+	    !conn->recovery.one_more)
 		return false;
 	return conn->ping || qrdma_path_pending(&conn->path) ||
 	       qrdma_streams_pending(&conn->streams);
@@ -187,6 +188,16 @@ u64 qrdma_conn_idle_at(const struct qrdma_conn *conn)
 	if (!conn->idle_timeout)
 		return QRDMA_NEVER;
 	return conn->idle_since + max(conn->idle_timeout, qrdma_conn_three_ptos(conn));
+}
+
+u64 qrdma_conn_tidy_at(const struct qrdma_conn *conn)
+{
+	const struct qrdma_recovery *r = &conn->recovery;
+
+	if (r->in_flight || !r->space[QRDMA_SPACE_APP].ring.chunks)
+		return QRDMA_NEVER;
+	return max3(conn->keep_since, r->space[QRDMA_SPACE_APP].last_sent, conn->tidied) +
+	       QRDMA_CONN_TIDY;
 }
 
 u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn)
@@ -203,6 +214,7 @@ u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn)
 		at = min(at, ack);
 	at = min(at, qrdma_keys_deadline(&conn->app.keys));
 	at = min(at, qrdma_conn_idle_at(conn));
+	at = min(at, qrdma_conn_tidy_at(conn));
 	if (conn->keepalive && conn->verified)
 		at = min(at, conn->keep_since + conn->keepalive);
 	return at;

@@ -31,6 +31,8 @@
 #define QRDMA_CONN_IDLE_MAX_MS	(24 * 3600 * 1000ULL)
 /* when memory for a packet was short, ns until the next try */
 #define QRDMA_CONN_RETRY	NSEC_PER_MSEC
+/* quiet for so long, ns, a connection gives back the memory of its sent records */
+#define QRDMA_CONN_TIDY		NSEC_PER_SEC
 /* packets sent between two looks of the loss monitor */
 #define QRDMA_CONN_LOSS_WINDOW	1000
 /* A number is left out every so many packets, on average 384 (RFC 9000 s21.4, field case F66). */
@@ -85,6 +87,7 @@ struct qrdma_conn_space {
  * @keepalive: ns, 0: none
  * @keep_since: when the last packet came in, or a keepalive was sent, ns
  * @paced_until: what is pending may not leave before, QRDMA_NEVER: pacing holds nothing back
+ * @tidied: when memory was last given back, ns
  * @told: the deadline when the caller was last told that it moved
  * @said_tx: when the caller was last told to send; what was due by then needs no deadline
  * @close_until: end of closing or draining, ns
@@ -134,6 +137,7 @@ struct qrdma_conn {
 	u64 keepalive;
 	u64 keep_since;
 	u64 paced_until;
+	u64 tidied;
 	u64 told;
 	u64 said_tx;
 	u64 close_until;
@@ -241,6 +245,14 @@ bool qrdma_conn_tx_wanted(const struct qrdma_conn *conn, u64 now);
  * Return: ns, QRDMA_NEVER: there is none.
  */
 u64 qrdma_conn_idle_at(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_tidy_at() - when memory that an idle connection does not need is given back
+ * @conn: connection
+ *
+ * Return: ns, QRDMA_NEVER: there is none, or it is in use.
+ */
+u64 qrdma_conn_tidy_at(const struct qrdma_conn *conn);
 
 /**
  * qrdma_conn_next_deadline() - see qrdma_conn_deadline()

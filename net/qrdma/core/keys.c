@@ -126,8 +126,10 @@ static void keys_tx_advance(struct qrdma_keys *keys)
 	keys->updates++;
 }
 
-int qrdma_keys_update(struct qrdma_keys *keys)
+int qrdma_keys_update(struct qrdma_keys *keys, bool urgent)
 {
+	if (keys->rx_prev && !urgent)
+		return -EAGAIN;
 	if (!keys->tx_next || !keys->tx_confirmed || keys->tx_gen != keys->rx_gen)
 		return -EAGAIN;
 	keys_tx_advance(keys);

@@ -218,13 +218,15 @@ int qrdma_keys_install_next(struct qrdma_keys *keys, bool send, const struct qrd
 /**
  * qrdma_keys_update() - start a key update: from now on the next generation seals
  * @keys: object
+ * @urgent: the limit is near: do not wait for stragglers of the generation before
  *
  * RFC 9001 s6.1: not before a packet sealed with the current one was acknowledged, and not before
- * the peer has followed the last update.
+ * the peer has followed the last update. RFC 9001 s6.5: not before packets of the generation before
+ * can be taken for lost, as their key phase bit is that of the next.
  *
  * Return: 0; -EAGAIN: not confirmed yet, or the next generation is not derived yet.
  */
-int qrdma_keys_update(struct qrdma_keys *keys);
+int qrdma_keys_update(struct qrdma_keys *keys, bool urgent);
 
 /**
  * qrdma_keys_update_due() - has the sealing key been used so much that an update should start?

@@ -18,6 +18,11 @@
 #define PACKER_STREAM_HEAD	(1 + 8 + 8 + 4)
 /* scratch that an ACK frame leaves for the others */
 #define PACKER_ACK_LEAVES	64
+/*
+ * Bytes of packet number at least. RFC 9000 A.2 would often do with one, but here 128 packets pass in
+ * some ten microseconds, and a packet that comes later than that could not be told any more.
+ */
+#define PACKER_PN_LEN_MIN	2
 /* most bytes of a short header with its packet number */
 #define PACKER_HEAD_MAX	(1 + QRDMA_CID_MAX + QRDMA_PN_LEN_MAX)
 /* header protection samples 4 bytes behind the start of the packet number (RFC 9001 s5.4.2) */
@@ -331,6 +336,7 @@ static int packer_number(struct packer *p, u64 now, bool *skip, u32 *pn_len)
 	*pn_len = qrdma_pn_len(p->pkt.pn, unacked);
 	if (!*pn_len)
 		return -EAGAIN;
+	*pn_len = max_t(u32, *pn_len, PACKER_PN_LEN_MIN);
 	switch (qrdma_recovery_reserve(&conn->recovery, space->id, p->pkt.pn)) {
 	case QRDMA_SEND_OK:
 		return 0;
@@ -409,7 +415,7 @@ static int packer_check_keys(struct qrdma_conn *conn, u64 now)
 
 	if (likely(!qrdma_keys_update_due(keys)))
 		return 0;
-	qrdma_keys_update(keys);
+	qrdma_keys_update(keys, true);
 	if (!qrdma_keys_exhausted(keys))
 		return 0;
 	qrdma_conn_fail(conn, EKEYEXPIRED, QRDMA_ERR_AEAD_LIMIT_REACHED, 0, now);

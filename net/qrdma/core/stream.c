@@ -392,6 +392,7 @@ static int streams_on_stream(struct qrdma_streams *t, const struct qrdma_frame *
 static int streams_on_reset(struct qrdma_streams *t, const struct qrdma_frame *f, u64 *verdict)
 {
 	struct qrdma_stream *s;
+	bool complete;
 	int err;
 
 	err = streams_lookup(t, f->reset.id, STREAM_RX, &s, verdict);
@@ -401,10 +402,11 @@ static int streams_on_reset(struct qrdma_streams *t, const struct qrdma_frame *f
 	if (err)
 		return err;
 
+	/* "Data Recvd" of s3.2: a FIN came, and everything before it: let it be read */
+	complete = stream_rx_complete(s);
 	stream_used(t, s, f->reset.final_size);
 	s->rx_final = f->reset.final_size;
-	/* "Data Recvd" of s3.2: everything is there, let it be read */
-	if (!s->rx_reset && !stream_rx_complete(s)) {
+	if (!s->rx_reset && !complete) {
 		s->rx_reset = true;
 		s->rx_code = f->reset.code;
 		s->stop = QRDMA_OWED_NO;
