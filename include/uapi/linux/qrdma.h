@@ -2,8 +2,9 @@
 /*
  * AF_QRDMA: sockets whose bytes travel as QUIC packets in RDMA unreliable datagrams.
  *
- * The family number is 18, the slot of AF_ASH, which Linux never implemented: sock_register() refuses numbers
- * beyond the kernel's own table, and 18 is free in all kernels that the module supports.
+ * The family number is 18, the slot of AF_ASH, which Linux never implemented: sock_register()
+ * refuses numbers beyond the kernel's own table, and 18 is free in all kernels that the module
+ * supports.
  */
 #ifndef _UAPI_LINUX_QRDMA_H
 #define _UAPI_LINUX_QRDMA_H
@@ -22,12 +23,14 @@
 #define SOL_QRDMA	288
 
 /*
- * Socket options of SOL_QRDMA. Names, structures and meaning follow draft-lxin-quic-socket-apis where it has one.
+ * Socket options of SOL_QRDMA. Names, structures and meaning follow draft-lxin-quic-socket-apis
+ * where it has one.
  *
- * Every structure is of fixed size and its reserved bytes must be zero: a wrong size or dirty padding is EINVAL, and so
- * is a value out of range. A get with a buffer shorter than the structure is EINVAL too; a longer one is filled up to
- * the structure's size. What must be set before connect() is EISCONN afterwards (EALREADY while connecting).
- * connect() needs connection ids, the peer's transport parameters and both secrets; without them it is ENOKEY.
+ * Every structure is of fixed size and its reserved bytes must be zero: a wrong size or dirty
+ * padding is EINVAL, and so is a value out of range. A get with a buffer shorter than the
+ * structure is EINVAL too; a longer one is filled up to the structure's size. What must be set
+ * before connect() is EISCONN afterwards (EALREADY while connecting). connect() needs connection
+ * ids, the peer's transport parameters and both secrets; without them it is ENOKEY.
  */
 #define QRDMA_CONNECTION_ID	4	/* struct qrdma_connection_ids, set: before connect(), out of band */
 #define QRDMA_CONNECTION_CLOSE	5	/* struct qrdma_connection_close, set: close with a code; get: why it was closed */
@@ -83,15 +86,15 @@ struct qrdma_transport_param {
 	__u8	remote;			/* 1: the peer's parameters, 0: our own */
 	__u8	disable_active_migration;
 	__u8	ack_delay_exponent;	/* 0 .. 20 */
-	__u8	active_connection_id_limit;
+	__u8	active_connection_id_limit;	/* 2 .. 4 for our own, 0: default */
 	__u32	max_ack_delay;		/* microseconds */
 	__u32	max_udp_payload_size;	/* bytes; 0: as the device allows */
 	__u32	max_idle_timeout;	/* microseconds, 0: none */
-	__u64	max_data;		/* 0: from SO_RCVBUF */
+	__u64	max_data;		/* first credit, 0: default; it grows up to half of SO_RCVBUF as the application reads */
 	__u64	max_stream_data_bidi_local;
 	__u64	max_stream_data_bidi_remote;
 	__u64	max_stream_data_uni;
-	__u64	max_streams_bidi;
+	__u64	max_streams_bidi;	/* 0: default, 1: the byte stream */
 	__u64	max_streams_uni;
 	__u64	max_datagram_frame_size;
 	__u64	reserved[2];
@@ -118,11 +121,14 @@ struct qrdma_config {
 #define QRDMA_CIPHER_AES_GCM_128	51
 #define QRDMA_CIPHER_AES_GCM_256	52
 #define QRDMA_CIPHER_AES_CCM_128	53
-#define QRDMA_CIPHER_CHACHA20_POLY1305	54
+#define QRDMA_CIPHER_CHACHA20		54	/* with Poly1305 */
 
 #define QRDMA_CRYPTO_SECRET_SIZE	48
 
-/* The same secret twice in one direction is EEXIST; both directions must be of one type; ENOPKG: no such cipher here. */
+/*
+ * The same secret twice in one direction is EEXIST; both directions must be of one type; ENOPKG:
+ * no such cipher here.
+ */
 struct qrdma_crypto_secret {
 	__u8	send;			/* 1: we seal with it, 0: we open with it */
 	__u8	level;			/* QRDMA_LEVEL_APP */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From a destination connection id to its socket.
+ *
+ * Owns: the table of our connection ids, one for the whole module: an id is 64 random bits, so a
+ * namespace of its own for each network namespace would separate nothing that the check of
+ * namespace and port in input.c does not. Called by: input.c (softirq, RCU), link.c (process
+ * context, socket lock).
+ */
+#ifndef QRDMA_DEMUX_H
+#define QRDMA_DEMUX_H
+
+#include "sock.h"
+
+/** qrdma_demux_start() - Return: 0, -ENOMEM. */
+int qrdma_demux_start(void);
+
+/** qrdma_demux_stop() - the table is empty */
+void qrdma_demux_stop(void);
+
+/**
+ * qrdma_demux_insert() - packets for @qs->cid go to this socket from now on
+ *
+ * Return: 0; -EADDRINUSE: another socket has that id; -ENOMEM, -E2BIG, -EBUSY: the table cannot
+ * grow.
+ */
+int qrdma_demux_insert(struct qrdma_sock *qs);
+
+/** qrdma_demux_remove() - the mirror; look-ups that are under way may still find it */
+void qrdma_demux_remove(struct qrdma_sock *qs);
+
+/**
+ * qrdma_demux_find() - the socket of a connection id
+ * @cid: QRDMA_CID_LEN bytes
+ *
+ * Return: socket with a reference for the caller, NULL: none. Any context.
+ */
+struct qrdma_sock *qrdma_demux_find(const u8 *cid);
+
+#endif /* QRDMA_DEMUX_H */

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Input: from the lane to the socket, through the AEAD into the engine. See input.h.
+ */
+#include <linux/interrupt.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "demux.h"
+#include "input.h"
+#include "output.h"
+
+/**
+ * struct input - one datagram between the lane and the engine
+ * @rx: what the engine sees of it
+ * @node: on the socket's list of idle, or of opened, records
+ * @turns: who comes second, the submitter or the completion, goes on with an asynchronous open
+ * @err: its result
+ * @qs: socket; referenced while the open is in flight
+ *
+ * Owned by: the socket's lists, or the operation. @rx.buf holds the reference to the received
+ * buffer.
+ */
+struct input {
+	struct qrdma_rx rx;
+	struct list_head node;
+	atomic_t turns;
+	int err;
+	struct qrdma_sock *qs;
+};
+
+/**
+ * struct input_batch - sockets that got datagrams on this CPU since the tasklet ran
+ * @lock: guards @list; taken by the lane's softirq and the tasklet
+ * @list: by batch node
+ * @tasklet: works them off
+ */
+struct input_batch {
+	spinlock_t lock;
+	struct list_head list;
+	struct tasklet_struct tasklet;
+};
+
+static DEFINE_PER_CPU(struct input_batch, input_batches);
+static struct kmem_cache *input_cache;
+
+static struct input *input_get(struct qrdma_sock *qs)
+{
+	struct input *in = list_first_entry_or_null(&qs->rxq.free, struct input, node);
+
+	if (in) {
+		list_del(&in->node);
+		qs->rxq.nfree--;
+		return in;
+	}
+	return kmem_cache_zalloc(input_cache, GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/* The datagram is used up. Socket lock. */
+static void input_put(struct qrdma_sock *qs, struct input *in)
+{
+	qrdma_buf_put(in->rx.buf);
+	in->rx.buf = NULL;
+	if (!qs->live || qs->rxq.nfree >= QRDMA_FREE_RECORDS) {
+		kmem_cache_free(input_cache, in);
+		return;
+	}
+	list_add(&in->node, &qs->rxq.free);
+	qs->rxq.nfree++;
+}
+
+static u32 input_process(struct qrdma_sock *qs);
+
+/*
+ * The second of submitter and completion is here: give the record back to the socket, which goes
+ * on with it.
+ */
+static void input_opened(struct input *in)
+{
+	struct qrdma_sock *qs = in->qs;
+	struct sock *sk = &qs->sk;
+
+	spin_lock_bh(&qs->rxq.lock);
+	list_add_tail(&in->node, &qs->rxq.done);
+	spin_unlock_bh(&qs->rxq.lock);
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (sock_owned_by_user(sk))
+		set_bit(QRDMA_DEFER_RX, &qs->deferred);
+	else
+		qrdma_output_run(qs, input_process(qs));
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	sock_put(sk);
+}
+
+static void input_open_done(struct qrdma_aead_op *op, int err)
+{
+	struct input *in = container_of(op, struct input, rx.op);
+
+	in->err = err;
+	if (atomic_inc_return(&in->turns) == 2)
+		input_opened(in);
+}
+
+/*
+ * Open one packet. Return: true when the result is there, in @in->err; false: the record will
+ * come back through rxq.done.
+ */
+static bool input_open(struct qrdma_sock *qs, struct input *in)
+{
+	in->qs = qs;
+	in->rx.op.done = input_open_done;
+	atomic_set(&in->turns, 0);
+	in->err = in->rx.aead->open(&in->rx.op);
+	if (in->err != -EINPROGRESS)
+		return true;
+	sock_hold(&qs->sk);
+	qs->rxq.inflight++;
+	/*
+	 * Not input_opened() here, which would take the lock that we have: done by a list that we
+	 * look at next.
+	 */
+	if (atomic_inc_return(&in->turns) == 2) {
+		qs->rxq.inflight--;
+		sock_put(&qs->sk);
+		return true;
+	}
+	return false;
+}
+
+/* Apply an opened packet; note where it came from. */
+static u32 input_finish(struct qrdma_sock *qs, struct input *in, u64 now)
+{
+	const struct qrdma_rxbuf *rxbuf = qrdma_rxbuf_of(in->rx.buf);
+	u32 ev = qrdma_conn_rx_finish(qs->conn, &in->rx, in->err, now);
+
+	/* Design D3: answers go to the queue pair that the last authenticated packet came from. */
+	if (in->rx.drop == QRDMA_DROP_NONE && qs->path.peer &&
+	    ipv6_addr_equal(&rxbuf->saddr, &qs->path.peer->remote))
+		qs->path.qpn = rxbuf->src_qp;
+	return ev;
+}
+
+/* Packet after packet of a datagram, until it is used up or an open goes on without us. */
+static u32 input_packets(struct qrdma_sock *qs, struct input *in, u64 now)
+{
+	enum qrdma_rx_verdict verdict;
+	u32 ev = 0;
+
+	while ((verdict = qrdma_conn_rx_begin(qs->conn, &in->rx, now)) != QRDMA_RX_DONE) {
+		if (verdict == QRDMA_RX_DROP)
+			continue;
+		if (!input_open(qs, in))
+			return ev;
+		ev |= input_finish(qs, in, now);
+	}
+	input_put(qs, in);
+	return ev;
+}
+
+static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf, u64 now)
+{
+	struct input *in = input_get(qs);
+
+	if (!in) {
+		qrdma_stat_inc(QRDMA_STAT_RX_NOMEM);
+		qrdma_buf_put(&rxbuf->buf);
+		return 0;
+	}
+	in->rx.buf = &rxbuf->buf;
+	in->rx.data = rxbuf->buf.data + QRDMA_PORT_HDR_LEN;
+	in->rx.len = rxbuf->buf.len - QRDMA_PORT_HDR_LEN;
+	in->rx.ecn = rxbuf->tclass & 3;
+	return input_packets(qs, in, now);
+}
+
+/* Packets whose asynchronous open has ended. */
+static u32 input_process_done(struct qrdma_sock *qs, u64 now)
+{
+	struct input *in, *next;
+	LIST_HEAD(done);
+	u32 ev = 0;
+
+	spin_lock_bh(&qs->rxq.lock);
+	list_splice_init(&qs->rxq.done, &done);
+	spin_unlock_bh(&qs->rxq.lock);
+	list_for_each_entry_safe(in, next, &done, node) {
+		list_del(&in->node);
+		qs->rxq.inflight--;
+		if (!qs->live || !qs->conn) {
+			qrdma_rx_release(&in->rx);
+			input_put(qs, in);
+			continue;
+		}
+		ev |= input_finish(qs, in, now);
+		ev |= input_packets(qs, in, now);
+	}
+	return ev;
+}
+
+static void input_fetch(struct qrdma_sock *qs)
+{
+	spin_lock_bh(&qs->rxq.lock);
+	list_splice_tail_init(&qs->rxq.in, &qs->rxq.todo);
+	qs->rxq.nr = 0;
+	spin_unlock_bh(&qs->rxq.lock);
+}
+
+/* All that is there. Socket lock, any context. Return: event bits. */
+static u32 input_process(struct qrdma_sock *qs)
+{
+	struct qrdma_rxbuf *rxbuf;
+	u64 now = qrdma_sock_now();
+	u32 ev;
+
+	ev = input_process_done(qs, now);
+	input_fetch(qs);
+	while (qs->rxq.inflight < QRDMA_ASYNC_MAX) {
+		rxbuf = list_first_entry_or_null(&qs->rxq.todo, struct qrdma_rxbuf, item.list);
+		if (!rxbuf)
+			break;
+		list_del(&rxbuf->item.list);
+		if (!qs->live || !qs->conn) {
+			qrdma_stat_inc(QRDMA_STAT_RX_LATE);
+			qrdma_buf_put(&rxbuf->buf);
+			continue;
+		}
+		ev |= input_datagram(qs, rxbuf, now);
+	}
+	return ev;
+}
+
+/* A batch is complete: each socket of it sees what came. */
+static void input_work_batch(struct tasklet_struct *t)
+{
+	struct input_batch *batch = from_tasklet(batch, t, tasklet);
+	struct qrdma_sock *qs, *next;
+	LIST_HEAD(list);
+
+	spin_lock(&batch->lock);
+	list_splice_init(&batch->list, &list);
+	spin_unlock(&batch->lock);
+	list_for_each_entry_safe(qs, next, &list, rxq.batch) {
+		struct sock *sk = &qs->sk;
+
+		list_del(&qs->rxq.batch);
+		spin_lock(&qs->rxq.lock);
+		qs->rxq.batched = false;
+		spin_unlock(&qs->rxq.lock);
+
+		bh_lock_sock(sk);
+		if (sock_owned_by_user(sk)) {
+			set_bit(QRDMA_DEFER_RX, &qs->deferred);
+			qrdma_stat_inc(QRDMA_STAT_RX_DEFERRED);
+		} else {
+			qrdma_output_run(qs, input_process(qs));
+		}
+		bh_unlock_sock(sk);
+		sock_put(sk);
+	}
+}
+
+/* To the queue of its socket. The reference to @qs goes to the batch list, or is dropped. */
+static void input_enqueue(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
+{
+	struct input_batch *batch = this_cpu_ptr(&input_batches);
+	bool first = false, full;
+
+	spin_lock(&qs->rxq.lock);
+	full = qs->rxq.nr >= QRDMA_RXQ_MAX;
+	if (!full) {
+		list_add_tail(&rxbuf->item.list, &qs->rxq.in);
+		qs->rxq.nr++;
+		first = !qs->rxq.batched;
+		qs->rxq.batched = true;
+	}
+	spin_unlock(&qs->rxq.lock);
+	if (full) {
+		qrdma_stat_inc(QRDMA_STAT_RX_FULL);
+		atomic_inc(&qs->sk.sk_drops);
+		qrdma_buf_put(&rxbuf->buf);
+	}
+	if (!first) {
+		sock_put(&qs->sk);
+		return;
+	}
+	spin_lock(&batch->lock);
+	list_add_tail(&qs->rxq.batch, &batch->list);
+	spin_unlock(&batch->lock);
+	tasklet_schedule(&batch->tasklet);
+}
+
+/* Whose datagram is it? NULL: nobody's, counted. */
+static struct qrdma_sock *input_find(const struct qrdma_rxbuf *rxbuf)
+{
+	const u8 *data = rxbuf->buf.data;
+	struct qrdma_sock *qs;
+	struct qrdma_hdr hdr;
+
+	if (rxbuf->buf.len <= QRDMA_PORT_HDR_LEN ||
+	    qrdma_hdr_parse(&hdr, data + QRDMA_PORT_HDR_LEN, rxbuf->buf.len - QRDMA_PORT_HDR_LEN) != QRDMA_HDR_OK) {
+		qrdma_stat_inc(QRDMA_STAT_RX_HEADER);
+		return NULL;
+	}
+	if (hdr.dcid_len != QRDMA_CID_LEN) {
+		qrdma_stat_inc(QRDMA_STAT_RX_UNKNOWN);
+		return NULL;
+	}
+	qs = qrdma_demux_find(hdr.dcid);
+	if (!qs) {
+		qrdma_stat_inc(QRDMA_STAT_RX_UNKNOWN);
+		return NULL;
+	}
+	if (rxbuf->net && rxbuf->net != sock_net(&qs->sk)) {
+		qrdma_stat_inc(QRDMA_STAT_RX_NETNS);
+		goto drop;
+	}
+	if (get_unaligned_be16(data + 2) != READ_ONCE(qs->port.num)) {
+		qrdma_stat_inc(QRDMA_STAT_RX_PORT);
+		goto drop;
+	}
+	return qs;
+drop:
+	sock_put(&qs->sk);
+	return NULL;
+}
+
+void qrdma_input_rx(struct qrdma_lane *lane, struct qrdma_rxbuf *rxbuf)
+{
+	struct qrdma_sock *qs = input_find(rxbuf);
+
+	qrdma_stat_inc(QRDMA_STAT_RX);
+	if (qs)
+		input_enqueue(qs, rxbuf);
+	else
+		qrdma_buf_put(&rxbuf->buf);
+}
+
+void qrdma_input_drain(struct qrdma_sock *qs)
+{
+	u32 ev;
+
+	if (!READ_ONCE(qs->rxq.nr) && list_empty_careful(&qs->rxq.done))
+		return;
+	ev = input_process(qs);
+	qrdma_output_run(qs, ev);
+}
+
+void qrdma_input_release_cb(struct sock *sk)
+{
+	struct qrdma_sock *qs = qrdma_sk(sk);
+	u32 ev = 0;
+
+	if (likely(!READ_ONCE(qs->deferred)))
+		return;
+	if (test_and_clear_bit(QRDMA_DEFER_RX, &qs->deferred))
+		ev |= input_process(qs);
+	if (test_and_clear_bit(QRDMA_DEFER_TX, &qs->deferred))
+		ev |= QRDMA_EV_TX;
+	qrdma_output_run(qs, ev);
+	if (test_and_clear_bit(QRDMA_DEFER_TIMER, &qs->deferred))
+		qrdma_output_timeout(qs);
+}
+
+void qrdma_input_detach(struct qrdma_sock *qs)
+{
+	struct qrdma_rxbuf *rxbuf, *next_buf;
+	struct input *in, *next;
+
+	input_fetch(qs);
+	list_for_each_entry_safe(rxbuf, next_buf, &qs->rxq.todo, item.list) {
+		list_del(&rxbuf->item.list);
+		qrdma_stat_inc(QRDMA_STAT_RX_LATE);
+		qrdma_buf_put(&rxbuf->buf);
+	}
+	list_for_each_entry_safe(in, next, &qs->rxq.free, node)
+		kmem_cache_free(input_cache, in);
+	INIT_LIST_HEAD(&qs->rxq.free);
+	qs->rxq.nfree = 0;
+}
+
+int qrdma_input_start(void)
+{
+	int cpu;
+
+	input_cache = kmem_cache_create("qrdma_input", sizeof(struct input), 0, SLAB_HWCACHE_ALIGN, NULL);
+	if (!input_cache)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct input_batch *batch = per_cpu_ptr(&input_batches, cpu);
+
+		spin_lock_init(&batch->lock);
+		INIT_LIST_HEAD(&batch->list);
+		tasklet_setup(&batch->tasklet, input_work_batch);
+	}
+	return 0;
+}
+
+void qrdma_input_stop(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu_ptr(&input_batches, cpu)->tasklet);
+	kmem_cache_destroy(input_cache);
+}

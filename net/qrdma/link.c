@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Link: how a socket gets its connection and its path to the peer, changes the path, and gives
+ * both up. See link.h.
+ */
+#include <linux/random.h>
+
+#include "crypto.h"
+#include "demux.h"
+#include "input.h"
+#include "link.h"
+#include "output.h"
+
+/* Another try for what failed, doubled up to LINK_RETRY_SHIFT_MAX times. */
+#define LINK_RETRY_NS		(100ULL * NSEC_PER_MSEC)
+#define LINK_RETRY_SHIFT_MAX	5
+
+static u32 link_hash(const struct qrdma_cid *cid)
+{
+	u32 i, hash = 2166136261U;	/* FNV-1a: the ids are random, this only folds them */
+
+	for (i = 0; i < cid->len; i++)
+		hash = (hash ^ cid->data[i]) * 16777619U;
+	return hash;
+}
+
+/*
+ * How long may nothing be heard before we ask: a third of what RFC 9000 s10.1 makes of both ends'
+ * time-outs, in ns.
+ */
+static u64 link_keepalive(const struct qrdma_tparams *local, const struct qrdma_tparams *remote)
+{
+	u64 idle = min_not_zero(local->max_idle_timeout, remote->max_idle_timeout);
+
+	return div_u64(min_t(u64, idle, QRDMA_ALARM_MS_MAX) * NSEC_PER_MSEC, 3);
+}
+
+static u32 link_reason(int err)
+{
+	switch (err) {
+	case -EADDRNOTAVAIL:
+		return QRDMA_REASON_NO_DEVICE;
+	case -ENETUNREACH:
+	case -EHOSTUNREACH:
+		return QRDMA_REASON_NO_ROUTE;
+	case -ECONNREFUSED:
+	case -EHOSTDOWN:
+		return QRDMA_REASON_NO_SERVICE;
+	case -EPROTONOSUPPORT:
+	case -EPROTO:
+		return QRDMA_REASON_INCOMPATIBLE;
+	case -ENODEV:
+		return QRDMA_REASON_DEVICE_GONE;
+	case -ENOMEM:
+	case -ENOBUFS:
+		return QRDMA_REASON_NO_MEMORY;
+	}
+	return QRDMA_REASON_NO_ANSWER;
+}
+
+/*
+ * The path is not to be used any more. The device can go: nothing of ours holds it when this
+ * returns.
+ */
+static void link_drop_path(struct qrdma_sock *qs)
+{
+	struct qrdma_path *path = &qs->path;
+
+	qrdma_output_unwait(qs);
+	if (path->peer)
+		qrdma_device_unreserve(path->peer->dev, qs->reserved);
+	qs->reserved = 0;
+	qrdma_ah_put(path->ah);
+	qrdma_peer_put(path->peer);
+	path->ah = NULL;
+	path->peer = NULL;
+	path->lane = NULL;
+}
+
+/* This is the path from now on. */
+static int link_take_path(struct qrdma_sock *qs, struct qrdma_peer *peer)
+{
+	struct qrdma_path *path = &qs->path;
+	u32 hash = link_hash(&qs->setup.dcid);
+	struct qrdma_ah *ah = qrdma_peer_ah(peer, path->flow_label);
+
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	link_drop_path(qs);
+	path->ah = ah;
+	path->peer = qrdma_peer_get(peer);
+	path->lane = qrdma_device_lane(peer->dev, link_hash(&qs->setup.scid));
+	path->qpn = qrdma_peer_qpn(peer, hash);
+	path->err = 0;
+	path->retries = 0;
+	qrdma_sock_clear_alarm(qs, QRDMA_ALARM_LOST);
+	qrdma_sock_clear_alarm(qs, QRDMA_ALARM_RESOLVE);
+	/*
+	 * What was promised stays promised, whether this device can hold it or not; it will not
+	 * grow before it can.
+	 */
+	if (!qrdma_device_reserve(peer->dev, qs->window))
+		qs->reserved = qs->window;
+	return 0;
+}
+
+/* getsockname() of a socket that was not bound to an address shows the one that is used. */
+static void link_take_local(struct qrdma_sock *qs, const struct qrdma_peer *peer)
+{
+	if (!qs->local_any)
+		return;
+	qrdma_addr_from_in6(&qs->local, &peer->local, qs->port.num, peer->ifindex, qs->ipv6);
+	qrdma_port_narrow(&qs->port, &peer->local);
+}
+
+static u32 link_max_datagram(const struct qrdma_sock *qs, const struct qrdma_peer *peer)
+{
+	return min_t(u64, qrdma_peer_max_datagram(peer), qs->setup.remote.max_udp_payload_size);
+}
+
+static int link_install_keys(struct qrdma_sock *qs)
+{
+	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
+	struct qrdma_setup *setup = &qs->setup;
+	int send, err;
+
+	for (send = 0; send < 2; send++) {
+		aead->slot_get(setup->slot[send]);
+		aead->slot_get(setup->next[send]);
+		err = qrdma_conn_install_key(qs->conn, send, setup->cipher, setup->slot[send], setup->next[send]);
+		if (err) {
+			aead->slot_put(setup->slot[send]);
+			aead->slot_put(setup->next[send]);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* The peer is known: make the engine. */
+static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
+{
+	struct qrdma_setup *setup = &qs->setup;
+	struct qrdma_conn_config cfg = {
+		.aead = &qrdma_kernel_aead,
+		.is_server = setup->role == QRDMA_ROLE_SERVER,
+		.scid = &setup->scid,
+		.dcid = &setup->dcid,
+		.local = &setup->local,
+		.remote = &setup->remote,
+		.max_datagram = link_max_datagram(qs, peer),
+		.granularity = (u64)setup->config.granularity * NSEC_PER_USEC,
+		.initial_rtt = peer->rtt_ns,
+		.ack_delay = min_t(u64, setup->ack_delay_us, QRDMA_ACK_DELAY_US) * NSEC_PER_USEC,
+		.cong = setup->config.congestion,
+		.rx_mem_max = qrdma_sock_rx_cap(qs),
+		.tx_mem_max = U32_MAX,
+		.keepalive = link_keepalive(&setup->local, &setup->remote),
+	};
+	int err;
+
+	get_random_bytes(cfg.random, sizeof(cfg.random));
+	err = qrdma_conn_create(&cfg, qrdma_sock_now(), &qs->conn, GFP_KERNEL);
+	memzero_explicit(cfg.random, sizeof(cfg.random));
+	if (err)
+		return err;
+	qs->window = setup->local.initial_max_data;
+	err = link_install_keys(qs);
+	if (!err)
+		err = link_take_path(qs, peer);
+	if (err) {
+		qrdma_conn_destroy(qs->conn);
+		qs->conn = NULL;
+		return err;
+	}
+	/* From here on packet numbers are used up: these keys are good for no other attempt. */
+	qs->spent = true;
+	return 0;
+}
+
+/* Ask for the peer again, later; or give up when that has gone on for too long. */
+static void link_retry_later(struct qrdma_sock *qs)
+{
+	u64 now = qrdma_sock_now();
+
+	qrdma_sock_set_alarm(qs, QRDMA_ALARM_RESOLVE,
+			     now + (LINK_RETRY_NS << min_t(u32, qs->path.retries++, LINK_RETRY_SHIFT_MAX)));
+	if (qs->alarm[QRDMA_ALARM_LOST] == QRDMA_NEVER)
+		qrdma_sock_set_alarm(qs, QRDMA_ALARM_LOST, now + QRDMA_LOST_NS);
+	qrdma_output_arm(qs);
+}
+
+static int link_resolve(struct qrdma_sock *qs)
+{
+	struct sock *sk = &qs->sk;
+	struct in6_addr local, remote;
+	int ifindex = sk->sk_bound_dev_if;
+
+	qrdma_addr_to_in6(&qs->local, &local);
+	qrdma_addr_to_in6(&qs->remote, &remote);
+	if (!ifindex && qs->ipv6)
+		ifindex = qs->remote.in6.sin6_scope_id ?: qs->port.ifindex;
+	return qrdma_peer_resolve(sock_net(sk), qs->local_any ? NULL : &local, &remote, ifindex, &qs->path.user);
+}
+
+static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
+{
+	u64 now = qrdma_sock_now();
+	int err;
+
+	if (qs->conn) {
+		if (qs->path.peer == peer)
+			return;
+		err = link_take_path(qs, peer);
+		if (err) {
+			/* Stale again already: the next event is on its way. */
+			qs->path.err = err;
+			return;
+		}
+		qs->path.changes++;
+		qrdma_stat_inc(QRDMA_STAT_MOVED);
+		link_take_local(qs, peer);
+		qrdma_conn_set_path(qs->conn, link_max_datagram(qs, peer), now);
+		qrdma_output_run(qs, qrdma_conn_kick(qs->conn, now) | QRDMA_EV_TX);
+		return;
+	}
+	if (qs->sk.sk_state != TCP_SYN_SENT)
+		return;
+	err = link_start(qs, peer);
+	if (err == -ESTALE)
+		return;
+	if (err) {
+		qrdma_sock_fail(qs, -err, link_reason(err));
+		return;
+	}
+	link_take_local(qs, peer);
+	/*
+	 * Both ends connect, in no order: who comes second does not leave the first waiting for
+	 * its probe time-out.
+	 */
+	if (qs->setup.role == QRDMA_ROLE_SERVER)
+		qrdma_conn_ping(qs->conn);
+	qrdma_output_run(qs, QRDMA_EV_TX);
+}
+
+static void link_on_stale(struct qrdma_sock *qs)
+{
+	link_drop_path(qs);
+	if (!qs->conn)
+		return;
+	qs->path.err = -EHOSTUNREACH;
+	qrdma_sock_set_alarm(qs, QRDMA_ALARM_LOST, qrdma_sock_now() + QRDMA_LOST_NS);
+	qrdma_output_arm(qs);
+}
+
+static void link_on_mtu(struct qrdma_sock *qs, struct qrdma_peer *peer)
+{
+	if (!qs->conn || qs->path.peer != peer)
+		return;
+	qrdma_conn_set_path(qs->conn, link_max_datagram(qs, peer), qrdma_sock_now());
+	qrdma_output_run(qs, QRDMA_EV_TX);
+}
+
+/*
+ * Nobody looks for the peer any more. A connection whose device was removed looks once for
+ * another device that reaches the peer, which is decided at once when there is none; other causes
+ * may pass, and are waited for.
+ */
+static void link_on_gone(struct qrdma_sock *qs, int err)
+{
+	bool device_gone = qs->path.err == -ENODEV;
+
+	link_drop_path(qs);
+	if (!qs->conn) {
+		qrdma_sock_fail(qs, -err, link_reason(err));
+		return;
+	}
+	if (!device_gone && err == -ENODEV) {
+		qs->path.err = -ENODEV;
+		if (!link_resolve(qs))
+			return;
+		device_gone = true;
+	}
+	if (device_gone) {
+		qrdma_stat_inc(QRDMA_STAT_STRANDED);
+		qrdma_sock_fail(qs, ENODEV, QRDMA_REASON_DEVICE_GONE);
+		return;
+	}
+	qs->path.err = err;
+	link_retry_later(qs);
+}
+
+static struct qrdma_sock *link_of(struct qrdma_peer_user *user)
+{
+	return container_of(user, struct qrdma_sock, path.user);
+}
+
+static void link_event(struct qrdma_peer_user *user, enum qrdma_peer_event event, struct qrdma_peer *peer, int err)
+{
+	struct qrdma_sock *qs = link_of(user);
+	struct sock *sk = &qs->sk;
+
+	lock_sock(sk);
+	if (qs->live && qrdma_peer_user_attached(user)) {
+		switch (event) {
+		case QRDMA_PEER_READY:
+			link_on_ready(qs, peer);
+			break;
+		case QRDMA_PEER_STALE:
+			link_on_stale(qs);
+			break;
+		case QRDMA_PEER_MTU:
+			link_on_mtu(qs, peer);
+			break;
+		case QRDMA_PEER_GONE:
+			link_on_gone(qs, err);
+			break;
+		}
+	}
+	release_sock(sk);
+}
+
+static void link_hold(struct qrdma_peer_user *user)
+{
+	sock_hold(&link_of(user)->sk);
+}
+
+static void link_put(struct qrdma_peer_user *user)
+{
+	sock_put(&link_of(user)->sk);
+}
+
+static const struct qrdma_peer_user_ops link_user_ops = {
+	.event	= link_event,
+	.hold	= link_hold,
+	.put	= link_put,
+};
+
+void qrdma_link_init(struct qrdma_sock *qs)
+{
+	qrdma_peer_user_init(&qs->path.user, &link_user_ops);
+}
+
+int qrdma_link_open(struct qrdma_sock *qs)
+{
+	struct sock *sk = &qs->sk;
+	int err;
+
+	memcpy(qs->cid, qs->setup.scid.data, QRDMA_CID_LEN);
+	err = qrdma_demux_insert(qs);
+	if (err)
+		return err;
+	sock_hold(sk);
+	qrdma_stat_inc(QRDMA_STAT_CONNECTIONS);
+	memset(&qs->error, 0, sizeof(qs->error));
+	qs->live = true;
+	qs->path.flow_label = link_hash(&qs->setup.dcid) & 0xfffff;
+	qs->path.changes = 0;
+	qs->path.err = 0;
+	qs->path.retries = 0;
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	WRITE_ONCE(sk->sk_state, TCP_SYN_SENT);
+	qrdma_sock_set_alarm(qs, QRDMA_ALARM_CONNECT,
+			     qrdma_sock_now() + (u64)qs->setup.config.connect_timeout * NSEC_PER_MSEC);
+	err = link_resolve(qs);
+	if (err) {
+		WRITE_ONCE(sk->sk_state, TCP_CLOSE);
+		qrdma_link_close(qs);
+		return err;
+	}
+	qrdma_output_arm(qs);
+	return 0;
+}
+
+/* The numbers are those of "life of a connection" in sock.h. */
+void qrdma_link_close(struct qrdma_sock *qs)
+{
+	struct sock *sk = &qs->sk;
+	int i;
+
+	if (!qs->live)
+		return;
+	qrdma_demux_remove(qs);					/* 1 */
+	qs->live = false;					/* 2 */
+	qrdma_peer_user_cancel(&qs->path.user);			/* 3 */
+	hrtimer_cancel(&qs->timer);				/* 4 */
+	qs->timer_at = QRDMA_NEVER;
+	for (i = 0; i < __QRDMA_ALARM_MAX; i++)
+		qrdma_sock_clear_alarm(qs, i);
+	qrdma_output_detach(qs);				/* 5 */
+	qrdma_input_detach(qs);
+	link_drop_path(qs);					/* 6 */
+	if (sock_flag(sk, SOCK_DEAD) || qs->error.reason == QRDMA_REASON_DEVICE_GONE) {
+		qrdma_conn_destroy(qs->conn);			/* 7 */
+		qs->conn = NULL;
+		WRITE_ONCE(qs->readable, 0);
+		WRITE_ONCE(sk->sk_wmem_queued, 0);
+		atomic_set(&sk->sk_rmem_alloc, 0);
+	}
+	if (sock_flag(sk, SOCK_DEAD)) {
+		qrdma_port_release(&qs->port);
+		qrdma_stat_dec(QRDMA_STAT_ORPHANS);
+	}
+	qrdma_stat_dec(QRDMA_STAT_CONNECTIONS);
+	sock_put(sk);						/* 8 */
+}
+
+/*
+ * Derive the next generation of a direction; the lock is given up meanwhile, for the cipher may
+ * have to be looked up.
+ */
+static void link_derive_key(struct qrdma_sock *qs, bool send)
+{
+	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
+	struct qrdma_slot *from, *next = NULL;
+	int err;
+
+	if (!qs->live || !qs->conn)
+		return;
+	from = qrdma_conn_next_keys(qs->conn, send);
+	if (!from)
+		return;
+	release_sock(&qs->sk);
+	err = aead->slot_next(from, &next);
+	lock_sock(&qs->sk);
+	if (err) {
+		qrdma_sock_set_alarm(qs, QRDMA_ALARM_KEYS, qrdma_sock_now() + LINK_RETRY_NS);
+		qrdma_output_arm(qs);
+	} else if (!qs->conn || qrdma_conn_install_next(qs->conn, send, from, next)) {
+		aead->slot_put(next);
+	}
+	aead->slot_put(from);
+}
+
+void qrdma_link_work(struct work_struct *work)
+{
+	struct qrdma_sock *qs = container_of(work, struct qrdma_sock, work);
+	struct sock *sk = &qs->sk;
+
+	lock_sock(sk);
+	if (test_and_clear_bit(QRDMA_TODO_RETIRE, &qs->todo))
+		qrdma_link_close(qs);
+	if (test_and_clear_bit(QRDMA_TODO_KEYS, &qs->todo)) {
+		link_derive_key(qs, false);
+		link_derive_key(qs, true);
+		qrdma_output_run(qs, QRDMA_EV_TX);
+	}
+	if (test_and_clear_bit(QRDMA_TODO_RESOLVE, &qs->todo) && qs->live && !qs->path.peer &&
+	    !qrdma_peer_user_attached(&qs->path.user) && link_resolve(qs))
+		link_retry_later(qs);
+	release_sock(sk);
+	sock_put(sk);
+}

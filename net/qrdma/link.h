@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Link: how a socket gets its connection and its path to the peer, changes the path, and gives
+ * both up.
+ *
+ * Owns: the steps from connect() to the first packet; what happens when a peer is replaced, goes
+ * stale or is gone; the retiring of a connection (sock.h, "life of a connection"); the socket's
+ * work item. Called by: the socket calls (process context, socket lock), peer.c (kworker), the
+ * socket's work item.
+ */
+#ifndef QRDMA_LINK_H
+#define QRDMA_LINK_H
+
+#include "sock.h"
+
+/** qrdma_link_init() - for a new socket: who serves the peer's events */
+void qrdma_link_init(struct qrdma_sock *qs);
+
+/**
+ * qrdma_link_open() - begin to connect
+ * @qs: socket, locked, bound, in TCP_CLOSE, with its setup complete and @remote set
+ *
+ * Afterwards the socket is in TCP_SYN_SENT; the rest happens by events.
+ *
+ * Return: 0; -EADDRINUSE: our connection id is in use; what qrdma_peer_resolve() says.
+ */
+int qrdma_link_open(struct qrdma_sock *qs);
+
+/**
+ * qrdma_link_close() - retire: see sock.h
+ * @qs: socket, locked; process context. Harmless when there is no connection.
+ */
+void qrdma_link_close(struct qrdma_sock *qs);
+
+/** qrdma_link_work() - the socket's work item, for qrdma_sock_init() */
+void qrdma_link_work(struct work_struct *work);
+
+#endif /* QRDMA_LINK_H */

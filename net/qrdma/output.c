@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Output: ask the engine for datagrams, seal them, hand them to the lane; and the timer. See
+ * output.h.
+ */
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "output.h"
+
+/*
+ * Room of the datagram that goes out although data has to wait for send buffers: enough for ACKs
+ * and probes.
+ */
+#define OUTPUT_URGENT_MAX	256
+
+/* The timer goes off no sooner than so many ns from now: other work gets its turn between. */
+#define OUTPUT_TIMER_MIN	10000
+
+/* Sockets that wait for send buffers, by lane. */
+#define OUTPUT_WAIT_HASH	16
+
+/**
+ * struct output - one datagram between the engine and the lane
+ * @tx: what the engine built
+ * @node: on the socket's list of idle records
+ * @turns: who comes second, the submitter or the completion, goes on with an asynchronous seal
+ * @err: its result
+ * @qs: socket; referenced while the seal is in flight
+ * @buf: where the datagram is sealed to
+ * @lane: where it goes; its device is referenced while the seal is in flight
+ * @ah: how; referenced while the seal is in flight
+ * @qpn: to which queue pair
+ * @qkey: its key
+ *
+ * Owned by: the socket's list, or the operation. Protected by: the socket lock until the seal is
+ * submitted.
+ */
+struct output {
+	struct qrdma_tx tx;
+	struct list_head node;
+	atomic_t turns;
+	int err;
+	struct qrdma_sock *qs;
+	struct qrdma_txbuf *buf;
+	struct qrdma_lane *lane;
+	struct qrdma_ah *ah;
+	u32 qpn;
+	u32 qkey;
+};
+
+static struct kmem_cache *output_cache;
+
+static struct output_waiters {
+	spinlock_t lock;	/* guards list, and qrdma_txq.waiting, .node and .wait_lane of who is on it */
+	struct list_head list;
+} output_waiters[OUTPUT_WAIT_HASH];
+
+int qrdma_output_start(void)
+{
+	int i;
+
+	for (i = 0; i < OUTPUT_WAIT_HASH; i++) {
+		spin_lock_init(&output_waiters[i].lock);
+		INIT_LIST_HEAD(&output_waiters[i].list);
+	}
+	output_cache = kmem_cache_create("qrdma_output", sizeof(struct output), 0, SLAB_HWCACHE_ALIGN, NULL);
+	return output_cache ? 0 : -ENOMEM;
+}
+
+void qrdma_output_stop(void)
+{
+	kmem_cache_destroy(output_cache);
+}
+
+static struct output *output_get(struct qrdma_sock *qs)
+{
+	struct output *out = list_first_entry_or_null(&qs->txq.free, struct output, node);
+
+	if (out) {
+		list_del(&out->node);
+		qs->txq.nfree--;
+		return out;
+	}
+	return kmem_cache_zalloc(output_cache, GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/* Socket lock. */
+static void output_put(struct qrdma_sock *qs, struct output *out)
+{
+	if (qs->txq.nfree >= QRDMA_FREE_RECORDS) {
+		kmem_cache_free(output_cache, out);
+		return;
+	}
+	list_add(&out->node, &qs->txq.free);
+	qs->txq.nfree++;
+}
+
+/*
+ * The seal is done: protect the header, queue the datagram. Any context; the record keeps only
+ * what is freed with it.
+ */
+static void output_post(struct output *out)
+{
+	int err = out->err;
+
+	if (!err)
+		err = qrdma_tx_protect(&out->tx);
+	if (err) {
+		qrdma_stat_inc(QRDMA_STAT_TX_SEAL);
+	} else {
+		err = qrdma_lane_tx_queue(out->lane, out->buf, out->tx.len + QRDMA_PORT_HDR_LEN, out->ah, out->qpn,
+					  out->qkey);
+		qrdma_stat_inc(err ? QRDMA_STAT_TX_REFUSED : QRDMA_STAT_TX);
+	}
+	qrdma_tx_release(&out->tx);
+	qrdma_lane_tx_put(out->buf);
+	out->buf = NULL;
+	out->err = err;
+}
+
+/* The second of submitter and completion is here: nobody else knows the record any more. */
+static void output_finish_async(struct output *out)
+{
+	struct qrdma_sock *qs = out->qs;
+	struct qrdma_lane *lane = out->lane;
+
+	output_post(out);
+	qrdma_lane_flush(lane);
+	qrdma_ah_put(out->ah);
+	qrdma_device_put(lane->dev);
+	kmem_cache_free(output_cache, out);
+	if (atomic_dec_return(&qs->txq.inflight) == QRDMA_ASYNC_MAX / 2)
+		qrdma_output_kick(qs);
+	sock_put(&qs->sk);
+}
+
+static void output_sealed(struct qrdma_aead_op *op, int err)
+{
+	struct output *out = container_of(op, struct output, tx.op);
+
+	out->err = err;
+	if (atomic_inc_return(&out->turns) == 2)
+		output_finish_async(out);
+}
+
+/*
+ * Seal and queue. The record is used up. Return: false when the datagram did not leave, so that
+ * more would not either.
+ */
+static bool output_seal(struct qrdma_sock *qs, struct output *out)
+{
+	struct qrdma_path *path = &qs->path;
+	bool ok;
+
+	out->qs = qs;
+	out->lane = path->lane;
+	out->ah = path->ah;
+	out->qpn = path->qpn;
+	out->qkey = path->peer->qkey;
+	out->tx.op.done = output_sealed;
+	atomic_set(&out->turns, 0);
+	out->err = out->tx.aead->seal(&out->tx.op);
+	if (out->err != -EINPROGRESS) {
+		output_post(out);
+		ok = !out->err;
+		output_put(qs, out);
+		return ok;
+	}
+	sock_hold(&qs->sk);
+	qrdma_device_get(out->lane->dev);
+	qrdma_ah_get(out->ah);
+	atomic_inc(&qs->txq.inflight);
+	if (atomic_inc_return(&out->turns) == 2)
+		output_finish_async(out);
+	return true;
+}
+
+static struct output_waiters *output_waiters_of(const struct qrdma_lane *lane)
+{
+	return &output_waiters[(lane->qpn + lane->index) % OUTPUT_WAIT_HASH];
+}
+
+/* The lane had no buffer: it will call qrdma_output_tx_room(). */
+static void output_wait(struct qrdma_sock *qs)
+{
+	struct output_waiters *w = output_waiters_of(qs->path.lane);
+
+	if (READ_ONCE(qs->txq.waiting))
+		return;
+	qrdma_stat_inc(QRDMA_STAT_TX_WAIT);
+	sock_hold(&qs->sk);
+	spin_lock_bh(&w->lock);
+	qs->txq.wait_lane = qs->path.lane;
+	WRITE_ONCE(qs->txq.waiting, true);
+	list_add_tail(&qs->txq.node, &w->list);
+	spin_unlock_bh(&w->lock);
+}
+
+/* The lane of a socket that waits changes only here and in output_wait(). */
+void qrdma_output_unwait(struct qrdma_sock *qs)
+{
+	struct output_waiters *w;
+	bool was;
+
+	if (!READ_ONCE(qs->txq.waiting))
+		return;
+	w = output_waiters_of(qs->txq.wait_lane);
+	spin_lock_bh(&w->lock);
+	was = qs->txq.waiting;
+	if (was)
+		list_del_init(&qs->txq.node);
+	WRITE_ONCE(qs->txq.waiting, false);
+	spin_unlock_bh(&w->lock);
+	if (was)
+		sock_put(&qs->sk);
+}
+
+/* One datagram. Return: false when there is no more to do now. */
+static bool output_one(struct qrdma_sock *qs, u64 now, bool *blocked)
+{
+	struct qrdma_lane *lane = qs->path.lane;
+	struct qrdma_txbuf *buf;
+	struct output *out;
+	bool urgent = false;
+	int len;
+
+	if (atomic_read(&qs->txq.inflight) >= QRDMA_ASYNC_MAX) {
+		*blocked = true;
+		return false;
+	}
+	buf = qrdma_lane_tx_get(lane);
+	if (!buf) {
+		*blocked = true;
+		urgent = true;
+		output_wait(qs);
+		buf = qrdma_lane_tx_get_urgent(lane);
+		if (!buf)
+			return false;
+	}
+	out = output_get(qs);
+	if (!out) {
+		*blocked = true;
+		qrdma_lane_tx_put(buf);
+		return false;
+	}
+	out->buf = buf;
+	out->tx.data = buf->data + QRDMA_PORT_HDR_LEN;
+	out->tx.cap = urgent ? OUTPUT_URGENT_MAX : qrdma_lane_max_datagram(lane);
+	len = qrdma_packer_build(qs->conn, &out->tx, now);
+	if (len <= 0) {
+		qrdma_lane_tx_put(buf);
+		output_put(qs, out);
+		if (len == -EKEYEXPIRED)
+			qrdma_sock_react(qs, QRDMA_EV_CLOSED);
+		if (len == -ENOMEM)
+			*blocked = true;
+		return false;
+	}
+	put_unaligned_be16(qs->port.num, buf->data);
+	put_unaligned_be16(qrdma_addr_port(&qs->remote), buf->data + 2);
+	if (!output_seal(qs, out)) {
+		*blocked = true;
+		return false;
+	}
+	return !urgent;
+}
+
+/* When the timer has to go off. @blocked: what the engine would like to send now cannot go. */
+static u64 output_deadline(struct qrdma_sock *qs, u64 now, bool blocked)
+{
+	u64 at = QRDMA_NEVER;
+	int i;
+
+	if (qs->conn) {
+		at = qrdma_conn_deadline(qs->conn);
+		if (blocked)
+			at = max(at, now + QRDMA_RETRY_NS);
+	}
+	for (i = 0; i < __QRDMA_ALARM_MAX; i++)
+		at = min(at, qs->alarm[i]);
+	return at;
+}
+
+static void output_set_timer(struct qrdma_sock *qs, u64 now, bool blocked)
+{
+	u64 at;
+
+	if (!qs->live)
+		return;
+	at = output_deadline(qs, now, blocked);
+	/*
+	 * A timer that goes off too early looks again and costs less than moving it with each
+	 * packet.
+	 */
+	if (at >= qs->timer_at)
+		return;
+	qs->timer_at = at;
+	hrtimer_start(&qs->timer, ns_to_ktime(max(at, now + OUTPUT_TIMER_MIN)), HRTIMER_MODE_ABS_SOFT);
+}
+
+void qrdma_output_arm(struct qrdma_sock *qs)
+{
+	output_set_timer(qs, qrdma_sock_now(), false);
+}
+
+void qrdma_output_run(struct qrdma_sock *qs, u32 ev)
+{
+	bool blocked = false;
+	u64 now;
+
+	ev = qrdma_sock_react(qs, ev);
+	if (!qs->live)
+		return;
+	now = qrdma_sock_now();
+	if (qs->conn && (ev & QRDMA_EV_TX)) {
+		qrdma_sock_clear_alarm(qs, QRDMA_ALARM_CORK);
+		if (!qs->path.ah) {
+			blocked = true;
+		} else {
+			while (output_one(qs, now, &blocked))
+				;
+			qrdma_lane_flush(qs->path.lane);
+		}
+	}
+	output_set_timer(qs, now, blocked);
+}
+
+void qrdma_output_timeout(struct qrdma_sock *qs)
+{
+	u64 now = qrdma_sock_now();
+	u32 ev = 0;
+	int i;
+
+	qs->timer_at = QRDMA_NEVER;
+	if (!qs->live)
+		return;
+	for (i = 0; i < __QRDMA_ALARM_MAX; i++) {
+		if (qs->alarm[i] > now)
+			continue;
+		qrdma_sock_clear_alarm(qs, i);
+		switch (i) {
+		case QRDMA_ALARM_CONNECT:
+			qrdma_sock_fail(qs, ETIMEDOUT, QRDMA_REASON_NO_ANSWER);
+			break;
+		case QRDMA_ALARM_LINGER:
+			qrdma_stat_inc(QRDMA_STAT_ABORTED);
+			if (qs->conn)
+				ev |= qrdma_conn_close(qs->conn, QRDMA_APP_TIMEOUT, true, now) | QRDMA_EV_TX;
+			else
+				qrdma_sock_fail(qs, 0, QRDMA_REASON_LOCAL_CLOSE);
+			break;
+		case QRDMA_ALARM_CORK:
+		case QRDMA_ALARM_RETRY:
+			ev |= QRDMA_EV_TX;
+			break;
+		case QRDMA_ALARM_RESOLVE:
+			qrdma_sock_todo(qs, QRDMA_TODO_RESOLVE);
+			break;
+		case QRDMA_ALARM_KEYS:
+			qrdma_sock_todo(qs, QRDMA_TODO_KEYS);
+			break;
+		case QRDMA_ALARM_LOST:
+			qrdma_stat_inc(QRDMA_STAT_STRANDED);
+			qrdma_sock_fail(qs, -qs->path.err, QRDMA_REASON_NO_ANSWER);
+			break;
+		}
+	}
+	if (qs->conn)
+		ev |= qrdma_conn_timeout(qs->conn, now);
+	qrdma_output_run(qs, ev);
+}
+
+void qrdma_output_kick(struct qrdma_sock *qs)
+{
+	struct sock *sk = &qs->sk;
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (sock_owned_by_user(sk))
+		set_bit(QRDMA_DEFER_TX, &qs->deferred);
+	else
+		qrdma_output_run(qs, QRDMA_EV_TX);
+	bh_unlock_sock(sk);
+	local_bh_enable();
+}
+
+enum hrtimer_restart qrdma_output_timer(struct hrtimer *timer)
+{
+	struct qrdma_sock *qs = container_of(timer, struct qrdma_sock, timer);
+	struct sock *sk = &qs->sk;
+
+	bh_lock_sock(sk);
+	if (sock_owned_by_user(sk))
+		set_bit(QRDMA_DEFER_TIMER, &qs->deferred);
+	else
+		qrdma_output_timeout(qs);
+	bh_unlock_sock(sk);
+	return HRTIMER_NORESTART;
+}
+
+void qrdma_output_tx_room(struct qrdma_lane *lane)
+{
+	struct output_waiters *w = output_waiters_of(lane);
+	struct qrdma_sock *qs, *next;
+	LIST_HEAD(mine);
+
+	spin_lock_bh(&w->lock);
+	list_for_each_entry_safe(qs, next, &w->list, txq.node) {
+		if (qs->txq.wait_lane == lane)
+			list_move_tail(&qs->txq.node, &mine);
+	}
+	/*
+	 * Still "waiting" while on our list: qrdma_output_unwait() may take it off, under the
+	 * same lock.
+	 */
+	while (!list_empty(&mine)) {
+		qs = list_first_entry(&mine, struct qrdma_sock, txq.node);
+		list_del_init(&qs->txq.node);
+		WRITE_ONCE(qs->txq.waiting, false);
+		spin_unlock_bh(&w->lock);
+
+		lock_sock(&qs->sk);
+		qrdma_output_run(qs, QRDMA_EV_TX);
+		release_sock(&qs->sk);
+		sock_put(&qs->sk);
+
+		spin_lock_bh(&w->lock);
+	}
+	spin_unlock_bh(&w->lock);
+}
+
+void qrdma_output_detach(struct qrdma_sock *qs)
+{
+	struct output *out, *next;
+
+	qrdma_output_unwait(qs);
+	list_for_each_entry_safe(out, next, &qs->txq.free, node)
+		kmem_cache_free(output_cache, out);
+	INIT_LIST_HEAD(&qs->txq.free);
+	qs->txq.nfree = 0;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The socket: struct qrdma_sock, what holds it, what guards it, and how events of the engine
+ * become events of a socket.
+ *
+ * Owns: the socket's state and its wake-ups. Knows no packet and no path: output.h, input.h and
+ * link.h do.
+ *
+ * CONTEXTS AND LOCKS
+ * ==================
+ * A connection's engine, and everything in struct qrdma_sock that does not say otherwise, is
+ * touched only under the socket lock: lock_sock() in process context; bh_lock_sock() in softirq,
+ * and then only while no process owns the lock. Softirq work that finds the socket owned sets a
+ * bit in @deferred, which release_cb (input.c) works off when the owner lets go; both happen
+ * under sk_lock.slock, so no bit is missed.
+ *
+ * Order, outer to inner; nothing is taken against it:
+ *	1. socket lock
+ *	2. port table mutex (process context only)
+ *	3. batch list of a CPU (input.c), waiters for a send buffer (output.c); never together
+ *	4. rxq.lock of one socket
+ *	5. locks of the verbs layer as lane.h lists them, the rhashtable's of demux.c
+ * Upward calls of the verbs layer and completions of the AEAD come with none of these held.
+ *
+ * REFERENCES to a struct qrdma_sock
+ * =================================
+ *  - the file (struct socket), until release();
+ *  - the connection: from qrdma_link_open() (connect) to qrdma_link_close(), whether or not there
+ *    is a file;
+ *  - a queued @work; a batch list; the list of waiters; an operation of the AEAD in flight; an
+ *    attached peer user;
+ *  - who found it in demux.c: RCU and refcount-not-zero; the memory goes by RCU (SOCK_RCU_FREE).
+ * An armed timer holds none: it is cancelled by qrdma_link_close(), before the connection's
+ * reference is dropped.
+ *
+ * LIFE OF A CONNECTION
+ * ====================
+ * connect(): id into demux, peer asked for -> peer READY: engine made, lane and address handle
+ * taken, first packet -> first authenticated packet: ESTABLISHED -> closed by either side, or
+ * given up -> retire. Retiring is the only way out, and its order is (qrdma_link_close(), process
+ * context, socket lock):
+ *	1. out of demux: no lookup finds the socket any more; one that had found it has a reference of its own and, after
+ *	   the lock, sees @live false;
+ *	2. @live false: nothing arms the timer, queues work or sends from here on;
+ *	3. peer user cancelled: no event() acts after this, for it asks under the socket lock;
+ *	4. timer cancelled; its callback only needs sk_lock.slock for a moment, so waiting for it cannot dead-lock;
+ *	5. off the list of waiters; received and not yet opened packets are dropped; operations in flight have references
+ *	   of their own to socket, buffers, slot, device and handle, and come to nothing when they end;
+ *	6. address handle, peer (and with it the device) put, credit given back;
+ *	7. the engine stays for what may still be read, and is freed with the socket, or at once when nobody can read it;
+ *	8. the connection's reference is dropped.
+ */
+#ifndef QRDMA_SOCK_H
+#define QRDMA_SOCK_H
+
+#include <linux/hrtimer.h>
+#include <linux/rhashtable-types.h>
+#include <linux/qrdma.h>
+#include <net/sock.h>
+
+#include "core/conn.h"
+#include "core/packer.h"
+#include "addr.h"
+#include "peer.h"
+#include "port.h"
+#include "stat.h"
+
+/** enum - bounds and defaults */
+enum {
+	QRDMA_RXQ_MAX		= 512,	/* datagrams of one socket that wait to be opened */
+	QRDMA_ASYNC_MAX		= 256,	/* operations of the AEAD in flight for one socket and direction */
+	QRDMA_FREE_RECORDS	= 4,	/* idle records that a socket keeps, each direction */
+	QRDMA_BUF_DEFAULT	= 1 << 20,	/* SO_SNDBUF and SO_RCVBUF, bytes */
+	QRDMA_CREDIT_FIRST	= 16 << 10,	/* credit of a new connection, bytes; grows as the application reads */
+	QRDMA_GRANULARITY_US	= 100,	/* design D12 */
+	QRDMA_ACTIVE_CID_LIMIT	= 2,	/* connection ids of the peer that we keep: default */
+	QRDMA_ACTIVE_CID_MAX	= 4,	/* and most (core/path.h) */
+	QRDMA_CONNECT_MS	= 30 * MSEC_PER_SEC,
+	QRDMA_LINGER_MS		= 60 * MSEC_PER_SEC,
+	QRDMA_IDLE_MS		= 60 * MSEC_PER_SEC,
+	QRDMA_ACK_DELAY_US	= 1000,	/* how long an acknowledgement waits for company */
+	QRDMA_ACK_DELAY_SAID_MS	= 5,	/* max_ack_delay that the peer is told: with room for a late timer (RFC 9000 s13.2.1) */
+	QRDMA_ALARM_MS_MAX	= 24 * 3600 * MSEC_PER_SEC,	/* largest time-out that can be set */
+};
+
+#define QRDMA_CORK_NS		(200 * NSEC_PER_MSEC)	/* MSG_MORE holds bytes back so long, as TCP does */
+#define QRDMA_RETRY_NS		(10 * NSEC_PER_MSEC)	/* look again for credit, or for a send buffer */
+#define QRDMA_LOST_NS		(60ULL * NSEC_PER_SEC)	/* a connection without a path lives so long */
+
+/*
+ * Application error codes that AF_QRDMA uses itself (RFC 9000 s20.2: the application protocol is
+ * the byte stream).
+ */
+#define QRDMA_APP_CLOSE		0	/* everything was delivered */
+#define QRDMA_APP_ABORT		1	/* closed with unread data, or SO_LINGER with 0 */
+#define QRDMA_APP_TIMEOUT	2	/* the orphan was not done in linger_timeout */
+
+/**
+ * enum qrdma_alarm - what the socket's timer serves besides the engine's deadline
+ * @QRDMA_ALARM_CONNECT: give up connecting
+ * @QRDMA_ALARM_LINGER: give up delivering after close()
+ * @QRDMA_ALARM_CORK: send what MSG_MORE held back
+ * @QRDMA_ALARM_RETRY: credit was held for want of memory, or a packet for want of a buffer: look
+ *	again
+ * @QRDMA_ALARM_RESOLVE: ask for the peer again
+ * @QRDMA_ALARM_KEYS: derive the next keys, which failed
+ * @QRDMA_ALARM_LOST: there has been no path for too long
+ */
+enum qrdma_alarm {
+	QRDMA_ALARM_CONNECT,
+	QRDMA_ALARM_LINGER,
+	QRDMA_ALARM_CORK,
+	QRDMA_ALARM_RETRY,
+	QRDMA_ALARM_RESOLVE,
+	QRDMA_ALARM_KEYS,
+	QRDMA_ALARM_LOST,
+	__QRDMA_ALARM_MAX
+};
+
+/* Bits of qrdma_sock.deferred: what softirq could not do because a process owned the socket. */
+enum {
+	QRDMA_DEFER_RX,
+	QRDMA_DEFER_TIMER,
+	QRDMA_DEFER_TX,
+};
+
+/* Bits of qrdma_sock.todo: what has to be done in process context. */
+enum {
+	QRDMA_TODO_KEYS,	/* derive the next key generation */
+	QRDMA_TODO_RESOLVE,	/* ask for the peer again */
+	QRDMA_TODO_RETIRE,	/* the connection is over */
+};
+
+/**
+ * struct qrdma_setup - what the application set before connect(), out of band
+ * @have_ids: connection ids and role are in
+ * @have_remote: the peer's transport parameters are in
+ * @role: QRDMA_ROLE_*
+ * @scid: our connection id
+ * @dcid: the peer's
+ * @local: our transport parameters
+ * @remote: the peer's
+ * @ack_delay_us: our max_ack_delay as set, microseconds; @local has it in whole milliseconds
+ * @idle_us: our idle time-out as set, microseconds
+ * @remote_ack_us: the peer's, for getsockopt()
+ * @remote_idle_us: the peer's, for getsockopt()
+ * @cipher: QRDMA_CIPHER_*, 0: no secret is in
+ * @slot: key of each direction (index: send), NULL: none; kept after use, to refuse the same again
+ * @next: the generation after @slot
+ * @config: QRDMA_CONFIG with the defaults filled in
+ */
+struct qrdma_setup {
+	bool have_ids;
+	bool have_remote;
+	u8 role;
+	struct qrdma_cid scid;
+	struct qrdma_cid dcid;
+	struct qrdma_tparams local;
+	struct qrdma_tparams remote;
+	u32 ack_delay_us;
+	u32 idle_us;
+	u32 remote_ack_us;
+	u32 remote_idle_us;
+	u32 cipher;
+	struct qrdma_slot *slot[2];
+	struct qrdma_slot *next[2];
+	struct qrdma_config config;
+};
+
+/**
+ * struct qrdma_path - the way to the peer
+ * @user: who asks peer.c
+ * @peer: the answer, NULL while there is none; a reference
+ * @lane: our lane on its device; valid as long as @peer
+ * @ah: address handle; a reference
+ * @qpn: the peer's queue pair: where its last authenticated packet came from
+ * @flow_label: 20 bits out of the peer's connection id
+ * @changes: peers had so far, less one
+ * @err: negative errno of the last failure, for when the connection is given up
+ * @retries: failures in a row
+ */
+struct qrdma_path {
+	struct qrdma_peer_user user;
+	struct qrdma_peer *peer;
+	struct qrdma_lane *lane;
+	struct qrdma_ah *ah;
+	u32 qpn;
+	u32 flow_label;
+	u32 changes;
+	int err;
+	u32 retries;
+};
+
+/**
+ * struct qrdma_rxq - datagrams between the lane and the engine
+ * @lock: guards @in, @nr, @batched, @done
+ * @in: struct qrdma_rxbuf, by item.list
+ * @nr: number of them
+ * @batched: the socket is on a batch list, which has a reference
+ * @batch: on that list
+ * @done: records whose asynchronous open has ended
+ * @todo: taken from @in; socket lock
+ * @free: idle records; socket lock
+ * @nfree: number of them
+ * @inflight: records whose open is in flight; socket lock
+ */
+struct qrdma_rxq {
+	spinlock_t lock;
+	struct list_head in;
+	u32 nr;
+	bool batched;
+	struct list_head batch;
+	struct list_head done;
+	struct list_head todo;
+	struct list_head free;
+	u32 nfree;
+	u32 inflight;
+};
+
+/**
+ * struct qrdma_txq - datagrams between the engine and the lane
+ * @free: idle records; socket lock
+ * @nfree: number of them
+ * @inflight: records whose seal is in flight
+ * @waiting: on the list of those who wait for a send buffer, which has a reference; its lock
+ * @node: on that list
+ * @wait_lane: the lane waited for; same lock
+ */
+struct qrdma_txq {
+	struct list_head free;
+	u32 nfree;
+	atomic_t inflight;
+	bool waiting;
+	struct list_head node;
+	struct qrdma_lane *wait_lane;
+};
+
+/**
+ * struct qrdma_sock - a socket of AF_QRDMA
+ * @sk: must be first
+ * @ipv6: made with QRDMA_PROTO_IPV6
+ * @bound: there is a local port
+ * @local_any: not to an address: the path decides
+ * @live: there is a connection or an attempt at one: from qrdma_link_open() to qrdma_link_close()
+ * @spent: the keys were used; the socket cannot connect again
+ * @closing: close() was called; the kernel goes on alone until all is delivered
+ * @acked: all that was written, and FIN, is acknowledged
+ * @local: bound or connected address and port
+ * @remote: address and port of the peer
+ * @port: entry of the port table
+ * @setup: what the application set before connect()
+ * @conn: the engine; NULL before the peer is known
+ * @cid: our connection id, key of demux.c
+ * @cid_node: in its table
+ * @path: the way to the peer
+ * @rxq: input
+ * @txq: output
+ * @timer: engine's deadline and alarms; softirq
+ * @timer_at: when it is armed for, QRDMA_NEVER: not armed
+ * @alarm: times of enum qrdma_alarm, QRDMA_NEVER: not set
+ * @deferred: QRDMA_DEFER_* bits
+ * @todo: QRDMA_TODO_* bits
+ * @work: serves @todo; while it is queued it has a reference
+ * @readable: bytes that can be read, for poll() and waits without the lock
+ * @rx_reset: reading says ECONNRESET once what is readable was read
+ * @read_since: bytes read since the window last grew
+ * @window: receive window in force, bytes
+ * @reserved: credit reserved on the device, bytes
+ * @credit_held: credit is held because receive memory is low
+ * @error: why the connection ended, as QRDMA_CONNECTION_CLOSE tells
+ *
+ * Found by: file; demux.c by @cid. Dies: with the last reference, see the top of this file.
+ * Protected by: the socket lock, where nothing else is said.
+ */
+struct qrdma_sock {
+	struct sock sk;
+	bool ipv6;
+	bool bound;
+	bool local_any;
+	bool live;
+	bool spent;
+	bool closing;
+	bool acked;
+	union qrdma_addr local;
+	union qrdma_addr remote;
+	struct qrdma_port port;
+	struct qrdma_setup setup;
+
+	struct qrdma_conn *conn;
+	u8 cid[QRDMA_CID_LEN];
+	struct rhash_head cid_node;
+	struct qrdma_path path;
+	struct qrdma_rxq rxq;
+	struct qrdma_txq txq;
+
+	struct hrtimer timer;
+	u64 timer_at;
+	u64 alarm[__QRDMA_ALARM_MAX];
+	unsigned long deferred;
+	unsigned long todo;
+	struct work_struct work;
+
+	u32 readable;
+	bool rx_reset;
+	u64 read_since;
+	u64 window;
+	u64 reserved;
+	bool credit_held;
+	struct qrdma_connection_close error;
+};
+
+static inline struct qrdma_sock *qrdma_sk(const struct sock *sk)
+{
+	return container_of(sk, struct qrdma_sock, sk);
+}
+
+/** qrdma_sock_start() - before the first socket. Return: 0, -ENOMEM. */
+int qrdma_sock_start(void);
+
+/** qrdma_sock_stop() - after the last socket is gone: waits for their work items to return */
+void qrdma_sock_stop(void);
+
+/**
+ * qrdma_sock_init() - fill a new socket
+ * @qs: zeroed by sk_alloc() but for the generic part
+ * @ipv6: which addresses it takes
+ * @work: serves @todo
+ * @timer: serves @timer
+ */
+void qrdma_sock_init(struct qrdma_sock *qs, bool ipv6, work_func_t work,
+		     enum hrtimer_restart (*timer)(struct hrtimer *timer));
+
+/**
+ * qrdma_sock_todo() - have a QRDMA_TODO_* bit served in process context. Socket lock, any
+ * context.
+ */
+void qrdma_sock_todo(struct qrdma_sock *qs, int bit);
+
+/**
+ * qrdma_sock_react() - do what the engine's event bits ask for, but for sending
+ * @qs: socket, locked
+ * @ev: QRDMA_EV_* bits
+ *
+ * State, errors, wake-ups, work items, and the memory and bytes that poll() and the memory
+ * accounting look at.
+ *
+ * Return: @ev and what has come up meanwhile; the caller serves QRDMA_EV_TX.
+ */
+u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev);
+
+/**
+ * qrdma_sock_fail() - the connection, or the attempt at one, ends now and without a packet
+ * @qs: socket, locked
+ * @err: errno for the application, positive; 0: nobody is told
+ * @reason: QRDMA_REASON_*
+ *
+ * Retires. Harmless when there is none.
+ */
+void qrdma_sock_fail(struct qrdma_sock *qs, int err, u32 reason);
+
+/**
+ * qrdma_sock_was_read() - the application has consumed bytes: let the receive window grow
+ * @qs: socket, locked, with an engine
+ * @len: bytes
+ *
+ * Return: QRDMA_EV_TX when there is credit to be told, 0.
+ */
+u32 qrdma_sock_was_read(struct qrdma_sock *qs, u32 len);
+
+/** qrdma_sock_window_max() - largest receive window that SO_RCVBUF stands for, bytes */
+static inline u64 qrdma_sock_window_max(const struct qrdma_sock *qs)
+{
+	return max_t(u64, READ_ONCE(qs->sk.sk_rcvbuf) / 2, QRDMA_CREDIT_FIRST);
+}
+
+/**
+ * qrdma_sock_rx_cap() - memory that received data may pin, bytes
+ *
+ * More than the window: a datagram of 1 KiB pins a page. What is small against its page is copied
+ * once half of this is used (core/reasm.h), so a window of bytes always fits.
+ */
+static inline u32 qrdma_sock_rx_cap(const struct qrdma_sock *qs)
+{
+	u64 window = max(qrdma_sock_window_max(qs), qs->setup.local.initial_max_data);
+
+	return min_t(u64, window * 5 + (64 << 10), INT_MAX);
+}
+
+/** qrdma_sock_now() - the clock of the engine and of all alarms, ns */
+static inline u64 qrdma_sock_now(void)
+{
+	return ktime_get_ns();
+}
+
+static inline void qrdma_sock_set_alarm(struct qrdma_sock *qs, enum qrdma_alarm alarm, u64 at)
+{
+	qs->alarm[alarm] = at;
+}
+
+static inline void qrdma_sock_clear_alarm(struct qrdma_sock *qs, enum qrdma_alarm alarm)
+{
+	qs->alarm[alarm] = QRDMA_NEVER;
+}
+
+#endif /* QRDMA_SOCK_H */

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Socket options. See sockopt.h.
+ *
+ * Each option is one structure of fixed size. It is copied whole, checked whole, then applied
+ * under the socket lock.
+ */
+#include <linux/sockptr.h>
+#include <net/ipv6.h>
+
+#include "crypto.h"
+#include "output.h"
+#include "sockopt.h"
+
+/*
+ * The wire has milliseconds and we have microseconds: what is promised is at least what was asked
+ * for.
+ */
+static u64 sockopt_us_to_ms(u32 us)
+{
+	return DIV_ROUND_UP(us, 1000);
+}
+
+static void sockopt_config_defaults(struct qrdma_config *config)
+{
+	if (!config->granularity)
+		config->granularity = QRDMA_GRANULARITY_US;
+	if (!config->connect_timeout)
+		config->connect_timeout = QRDMA_CONNECT_MS;
+	if (!config->linger_timeout)
+		config->linger_timeout = QRDMA_LINGER_MS;
+}
+
+/* What a new socket says to its peer. */
+static void sockopt_local_defaults(struct qrdma_setup *setup)
+{
+	struct qrdma_tparams *tp = &setup->local;
+
+	qrdma_tparams_init(tp);
+	tp->max_idle_timeout = QRDMA_IDLE_MS;
+	tp->initial_max_data = QRDMA_CREDIT_FIRST;
+	tp->initial_max_stream_data_bidi_local = QRDMA_CREDIT_FIRST;
+	tp->initial_max_stream_data_bidi_remote = QRDMA_CREDIT_FIRST;
+	tp->initial_max_streams_bidi = 1;
+	tp->max_ack_delay = QRDMA_ACK_DELAY_SAID_MS;
+	setup->ack_delay_us = QRDMA_ACK_DELAY_SAID_MS * 1000;
+	setup->idle_us = QRDMA_IDLE_MS * 1000;
+}
+
+void qrdma_setup_init(struct qrdma_setup *setup)
+{
+	sockopt_local_defaults(setup);
+	qrdma_tparams_init(&setup->remote);
+	sockopt_config_defaults(&setup->config);
+}
+
+bool qrdma_setup_complete(const struct qrdma_setup *setup)
+{
+	return setup->have_ids && setup->have_remote && setup->slot[0] && setup->slot[1];
+}
+
+/* May what connect() uses still be changed? */
+static int sockopt_unconnected(const struct qrdma_sock *qs)
+{
+	if (qs->live && qs->sk.sk_state == TCP_SYN_SENT)
+		return -EALREADY;
+	if (qs->live || qs->spent)
+		return -EISCONN;
+	return 0;
+}
+
+static bool sockopt_zero(const void *data, size_t len)
+{
+	return !memchr_inv(data, 0, len);
+}
+
+static int sockopt_set_ids(struct qrdma_sock *qs, const struct qrdma_connection_ids *ids)
+{
+	struct qrdma_setup *setup = &qs->setup;
+	int err;
+
+	if (ids->role > QRDMA_ROLE_SERVER || ids->source_len != QRDMA_CONNECTION_ID_LEN ||
+	    ids->dest_len > QRDMA_CONNECTION_ID_MAX || !sockopt_zero(ids->reserved, sizeof(ids->reserved)) ||
+	    !sockopt_zero(ids->source + ids->source_len, sizeof(ids->source) - ids->source_len) ||
+	    !sockopt_zero(ids->dest + ids->dest_len, sizeof(ids->dest) - ids->dest_len))
+		return -EINVAL;
+	err = sockopt_unconnected(qs);
+	if (err)
+		return err;
+	setup->role = ids->role;
+	setup->scid.len = ids->source_len;
+	memcpy(setup->scid.data, ids->source, ids->source_len);
+	setup->dcid.len = ids->dest_len;
+	memcpy(setup->dcid.data, ids->dest, ids->dest_len);
+	setup->have_ids = true;
+	return 0;
+}
+
+static int sockopt_set_close(struct qrdma_sock *qs, const struct qrdma_connection_close *close)
+{
+	if (close->app != 1 || close->frame_type || close->remote || close->reason ||
+	    close->code >> 62 || !sockopt_zero(close->reserved, sizeof(close->reserved)))
+		return -EINVAL;
+	if (!qs->live || !qs->conn)
+		return -ENOTCONN;
+	qrdma_output_run(qs, qrdma_conn_close(qs->conn, close->code, true, qrdma_sock_now()) | QRDMA_EV_TX);
+	return 0;
+}
+
+static int sockopt_key_update(struct qrdma_sock *qs)
+{
+	int err;
+
+	if (!qs->live || !qs->conn || qs->sk.sk_state != TCP_ESTABLISHED)
+		return -ENOTCONN;
+	err = qrdma_conn_key_update(qs->conn);
+	if (!err)
+		qrdma_output_run(qs, QRDMA_EV_TX | QRDMA_EV_NEED_KEY);
+	return err;
+}
+
+/* 0 stands for the default, and is what a program says that does not care. */
+static void sockopt_tparams_from_user(struct qrdma_tparams *tp, const struct qrdma_transport_param *p)
+{
+	tp->disable_active_migration = p->disable_active_migration;
+	tp->ack_delay_exponent = p->ack_delay_exponent;
+	tp->active_cid_limit = p->active_connection_id_limit;
+	tp->max_ack_delay = sockopt_us_to_ms(p->max_ack_delay);
+	tp->max_udp_payload_size = p->max_udp_payload_size ?: QRDMA_TP_MAX_UDP_PAYLOAD_MAX;
+	tp->max_idle_timeout = sockopt_us_to_ms(p->max_idle_timeout);
+	tp->initial_max_data = p->max_data;
+	tp->initial_max_stream_data_bidi_local = p->max_stream_data_bidi_local;
+	tp->initial_max_stream_data_bidi_remote = p->max_stream_data_bidi_remote;
+	tp->initial_max_stream_data_uni = p->max_stream_data_uni;
+	tp->initial_max_streams_bidi = p->max_streams_bidi;
+	tp->initial_max_streams_uni = p->max_streams_uni;
+	tp->max_datagram_frame_size = p->max_datagram_frame_size;
+}
+
+static void sockopt_tparams_to_user(struct qrdma_transport_param *p, const struct qrdma_tparams *tp)
+{
+	p->disable_active_migration = tp->disable_active_migration;
+	p->ack_delay_exponent = tp->ack_delay_exponent;
+	p->active_connection_id_limit = min_t(u64, tp->active_cid_limit, U8_MAX);
+	p->max_udp_payload_size = min_t(u64, tp->max_udp_payload_size, U32_MAX);
+	p->max_data = tp->initial_max_data;
+	p->max_stream_data_bidi_local = tp->initial_max_stream_data_bidi_local;
+	p->max_stream_data_bidi_remote = tp->initial_max_stream_data_bidi_remote;
+	p->max_stream_data_uni = tp->initial_max_stream_data_uni;
+	p->max_streams_bidi = tp->initial_max_streams_bidi;
+	p->max_streams_uni = tp->initial_max_streams_uni;
+	p->max_datagram_frame_size = tp->max_datagram_frame_size;
+}
+
+static int sockopt_set_tparams(struct qrdma_sock *qs, const struct qrdma_transport_param *p)
+{
+	struct qrdma_setup *setup = &qs->setup;
+	struct qrdma_tparams tp;
+	int err;
+
+	if (p->remote > 1 || p->disable_active_migration > 1 || !sockopt_zero(p->reserved, sizeof(p->reserved)))
+		return -EINVAL;
+	qrdma_tparams_init(&tp);
+	sockopt_tparams_from_user(&tp, p);
+	if (!p->remote) {
+		tp.initial_max_data = tp.initial_max_data ?: QRDMA_CREDIT_FIRST;
+		tp.initial_max_stream_data_bidi_local = tp.initial_max_stream_data_bidi_local ?: tp.initial_max_data;
+		tp.initial_max_stream_data_bidi_remote = tp.initial_max_stream_data_bidi_remote ?: tp.initial_max_data;
+		tp.initial_max_streams_bidi = tp.initial_max_streams_bidi ?: 1;
+		tp.active_cid_limit = tp.active_cid_limit ?: QRDMA_ACTIVE_CID_LIMIT;
+		/*
+		 * Promising more than the socket may ever hold would only lead to dropped
+		 * packets.
+		 */
+		if (tp.initial_max_data > INT_MAX / 8 || tp.active_cid_limit > QRDMA_ACTIVE_CID_MAX)
+			return -EINVAL;
+	}
+	if (!qrdma_tparams_valid(&tp))
+		return -EINVAL;
+	err = sockopt_unconnected(qs);
+	if (err)
+		return err;
+	if (p->remote) {
+		setup->remote = tp;
+		setup->remote_ack_us = p->max_ack_delay;
+		setup->remote_idle_us = p->max_idle_timeout;
+		setup->have_remote = true;
+	} else {
+		setup->local = tp;
+		setup->ack_delay_us = p->max_ack_delay;
+		setup->idle_us = p->max_idle_timeout;
+	}
+	return 0;
+}
+
+static int sockopt_set_config(struct qrdma_sock *qs, const struct qrdma_config *config)
+{
+	int err;
+
+	if (config->congestion > QRDMA_CONG_NEWRENO || config->granularity > USEC_PER_SEC ||
+	    config->connect_timeout > QRDMA_ALARM_MS_MAX || config->linger_timeout > QRDMA_ALARM_MS_MAX ||
+	    !sockopt_zero(config->reserved, sizeof(config->reserved)))
+		return -EINVAL;
+	err = sockopt_unconnected(qs);
+	if (err)
+		return err;
+	qs->setup.config = *config;
+	sockopt_config_defaults(&qs->setup.config);
+	return 0;
+}
+
+/*
+ * Bytes of secret for a cipher (RFC 9001 s5.1: the length of the suite's hash), 0: no such
+ * cipher.
+ */
+static u32 sockopt_secret_len(u32 type)
+{
+	switch (type) {
+	case QRDMA_CIPHER_AES_GCM_128:
+	case QRDMA_CIPHER_AES_CCM_128:
+	case QRDMA_CIPHER_CHACHA20:
+		return 32;
+	case QRDMA_CIPHER_AES_GCM_256:
+		return 48;
+	}
+	return 0;
+}
+
+/*
+ * Both directions have one cipher suite, unless the other direction's key is about to be
+ * replaced, too.
+ */
+static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_secret *s)
+{
+	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
+	struct qrdma_setup *setup = &qs->setup;
+	struct qrdma_slot *slot, *next;
+	u32 len = sockopt_secret_len(s->type);
+	int err;
+
+	if (s->send > 1 || s->level != QRDMA_LEVEL_APP || s->reserved || !len ||
+	    !sockopt_zero(s->secret + len, sizeof(s->secret) - len))
+		return -EINVAL;
+	if (setup->slot[s->send] && aead->slot_same(setup->slot[s->send], s->type, s->secret, len))
+		return -EEXIST;
+	err = sockopt_unconnected(qs);
+	if (err)
+		return err;
+	/*
+	 * The same secret in both directions would use each nonce twice (RFC 9001 s5.3 has one
+	 * secret a direction).
+	 */
+	if (setup->slot[!s->send] && aead->slot_same(setup->slot[!s->send], s->type, s->secret, len))
+		return -EINVAL;
+	if (setup->slot[!s->send] && setup->cipher != s->type)
+		return -EINVAL;
+	err = aead->slot_new(s->type, s->secret, len, &slot);
+	if (err)
+		return err;
+	err = aead->slot_next(slot, &next);
+	if (err) {
+		aead->slot_put(slot);
+		return err;
+	}
+	aead->slot_put(setup->slot[s->send]);
+	aead->slot_put(setup->next[s->send]);
+	setup->slot[s->send] = slot;
+	setup->next[s->send] = next;
+	setup->cipher = s->type;
+	return 0;
+}
+
+static int sockopt_set_v6only(struct qrdma_sock *qs, sockptr_t optval, unsigned int optlen)
+{
+	int val;
+
+	if (!qs->ipv6)
+		return -ENOPROTOOPT;
+	if (optlen < sizeof(val))
+		return -EINVAL;
+	if (copy_from_sockptr(&val, optval, sizeof(val)))
+		return -EFAULT;
+	if (qs->bound)
+		return -EINVAL;
+	qs->sk.sk_ipv6only = !!val;
+	return 0;
+}
+
+union sockopt_value {
+	struct qrdma_connection_ids ids;
+	struct qrdma_connection_close close;
+	struct qrdma_transport_param param;
+	struct qrdma_config config;
+	struct qrdma_crypto_secret secret;
+	struct qrdma_info info;
+};
+
+/* Bytes that the value of an option has; -1: no such option to be set. */
+static int sockopt_set_size(int optname)
+{
+	switch (optname) {
+	case QRDMA_CONNECTION_ID:
+		return sizeof(struct qrdma_connection_ids);
+	case QRDMA_CONNECTION_CLOSE:
+		return sizeof(struct qrdma_connection_close);
+	case QRDMA_KEY_UPDATE:
+		return 0;
+	case QRDMA_TRANSPORT_PARAM:
+		return sizeof(struct qrdma_transport_param);
+	case QRDMA_CONFIG:
+		return sizeof(struct qrdma_config);
+	case QRDMA_CRYPTO_SECRET:
+		return sizeof(struct qrdma_crypto_secret);
+	}
+	return -1;
+}
+
+static int sockopt_set(struct qrdma_sock *qs, int optname, const union sockopt_value *val)
+{
+	switch (optname) {
+	case QRDMA_CONNECTION_ID:
+		return sockopt_set_ids(qs, &val->ids);
+	case QRDMA_CONNECTION_CLOSE:
+		return sockopt_set_close(qs, &val->close);
+	case QRDMA_KEY_UPDATE:
+		return sockopt_key_update(qs);
+	case QRDMA_TRANSPORT_PARAM:
+		return sockopt_set_tparams(qs, &val->param);
+	case QRDMA_CONFIG:
+		return sockopt_set_config(qs, &val->config);
+	case QRDMA_CRYPTO_SECRET:
+		return sockopt_set_secret(qs, &val->secret);
+	}
+	return -ENOPROTOOPT;
+}
+
+int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval, unsigned int optlen)
+{
+	struct sock *sk = sock->sk;
+	union sockopt_value val = {};
+	int size, err;
+
+	if (level == SOL_IPV6 && optname == IPV6_V6ONLY) {
+		lock_sock(sk);
+		err = sockopt_set_v6only(qrdma_sk(sk), optval, optlen);
+		release_sock(sk);
+		return err;
+	}
+	if (level != SOL_QRDMA)
+		return -ENOPROTOOPT;
+	size = sockopt_set_size(optname);
+	if (size < 0)
+		return -ENOPROTOOPT;
+	if (optlen != size)
+		return -EINVAL;
+	if (copy_from_sockptr(&val, optval, size)) {
+		err = -EFAULT;
+	} else {
+		lock_sock(sk);
+		err = sockopt_set(qrdma_sk(sk), optname, &val);
+		release_sock(sk);
+	}
+	memzero_explicit(&val, sizeof(val));
+	return err;
+}
+
+static u8 sockopt_state(const struct qrdma_sock *qs)
+{
+	switch (qs->sk.sk_state) {
+	case TCP_SYN_SENT:
+		return QRDMA_STATE_CONNECTING;
+	case TCP_ESTABLISHED:
+		return QRDMA_STATE_ESTABLISHED;
+	case TCP_CLOSE_WAIT:
+	case TCP_FIN_WAIT1:
+		return QRDMA_STATE_CLOSING;
+	}
+	return qs->spent || qs->error.reason ? QRDMA_STATE_CLOSED : QRDMA_STATE_INIT;
+}
+
+static void sockopt_info_conn(const struct qrdma_sock *qs, struct qrdma_info *info)
+{
+	struct qrdma_conn_stats stats;
+	int i;
+
+	qrdma_conn_stats(qs->conn, &stats);
+	info->key_phase = stats.key_phase & 1;
+	info->srtt = stats.srtt;
+	info->rttvar = stats.rttvar;
+	info->min_rtt = stats.min_rtt;
+	info->cwnd = stats.cwnd;
+	info->ssthresh = stats.ssthresh;
+	info->in_flight = stats.in_flight;
+	info->packets_sent = stats.sent;
+	info->packets_received = stats.received;
+	info->packets_lost = stats.lost;
+	info->packets_spurious = stats.spurious;
+	info->packets_opened = stats.opened;
+	info->packets_failed = stats.open_failed;
+	for (i = 0; i < __QRDMA_DROP_MAX; i++) {
+		if (i != QRDMA_DROP_NONE && i != QRDMA_DROP_AUTH)
+			info->packets_dropped += stats.drops[i];
+	}
+	info->packets_dropped += atomic_read(&qs->sk.sk_drops);
+	info->bytes_sent = stats.bytes_sent;
+	info->bytes_received = stats.bytes_received;
+	info->bytes_acked = stats.bytes_acked;
+	info->bytes_delivered = stats.bytes_delivered;
+	info->key_updates = stats.key_updates;
+	info->pto_count = stats.pto_count;
+	info->max_datagram = stats.max_datagram;
+}
+
+static void sockopt_info_path(const struct qrdma_path *path, struct qrdma_info *info)
+{
+	struct qrdma_lane_stats stats;
+
+	info->remote_qpn = path->qpn;
+	info->flow_label = path->flow_label;
+	info->peer_changes = path->changes;
+	if (!path->peer)
+		return;
+	qrdma_lane_stats(path->lane, &stats);
+	info->lane_resets = stats.resets;
+	info->lane = path->lane->index;
+	info->local_qpn = path->lane->qpn;
+	info->port = path->peer->dev->port;
+	strscpy(info->device, path->peer->dev->name, sizeof(info->device));
+}
+
+static void sockopt_info(const struct qrdma_sock *qs, struct qrdma_info *info)
+{
+	info->state = sockopt_state(qs);
+	info->role = qs->setup.role;
+	info->cipher = qs->setup.cipher;
+	if (qs->conn)
+		sockopt_info_conn(qs, info);
+	sockopt_info_path(&qs->path, info);
+}
+
+/* Fill @val, which is zero but for what the caller asked with. Return: bytes, or an error. */
+static int sockopt_get(const struct qrdma_sock *qs, int optname, union sockopt_value *val)
+{
+	const struct qrdma_setup *setup = &qs->setup;
+	bool remote;
+
+	switch (optname) {
+	case QRDMA_CONNECTION_ID:
+		if (!setup->have_ids)
+			return -ENODATA;
+		val->ids.role = setup->role;
+		val->ids.source_len = setup->scid.len;
+		val->ids.dest_len = setup->dcid.len;
+		memcpy(val->ids.source, setup->scid.data, setup->scid.len);
+		memcpy(val->ids.dest, setup->dcid.data, setup->dcid.len);
+		return sizeof(val->ids);
+	case QRDMA_CONNECTION_CLOSE:
+		val->close = qs->error;
+		return sizeof(val->close);
+	case QRDMA_TRANSPORT_PARAM:
+		remote = val->param.remote;
+		if (val->param.remote > 1)
+			return -EINVAL;
+		if (remote && !setup->have_remote)
+			return -ENODATA;
+		sockopt_tparams_to_user(&val->param, remote ? &setup->remote : &setup->local);
+		val->param.max_ack_delay = remote ? setup->remote_ack_us : setup->ack_delay_us;
+		val->param.max_idle_timeout = remote ? setup->remote_idle_us : setup->idle_us;
+		return sizeof(val->param);
+	case QRDMA_CONFIG:
+		val->config = setup->config;
+		return sizeof(val->config);
+	case QRDMA_INFO:
+		sockopt_info(qs, &val->info);
+		return sizeof(val->info);
+	}
+	return -ENOPROTOOPT;
+}
+
+static int sockopt_get_v6only(struct sock *sk, char __user *optval, int __user *optlen, int len)
+{
+	int val;
+
+	if (!qrdma_sk(sk)->ipv6)
+		return -ENOPROTOOPT;
+	val = sk->sk_ipv6only;
+	len = min_t(int, len, sizeof(val));
+	if (put_user(len, optlen) || copy_to_user(optval, &val, len))
+		return -EFAULT;
+	return 0;
+}
+
+int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval, int __user *optlen)
+{
+	struct sock *sk = sock->sk;
+	union sockopt_value val;
+	int len, size;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 0)
+		return -EINVAL;
+	if (level == SOL_IPV6 && optname == IPV6_V6ONLY)
+		return sockopt_get_v6only(sk, optval, optlen, len);
+	if (level != SOL_QRDMA)
+		return -ENOPROTOOPT;
+
+	memset(&val, 0, sizeof(val));
+	if (optname == QRDMA_TRANSPORT_PARAM && len >= (int)sizeof(val.param) &&
+	    get_user(val.param.remote, (u8 __user *)optval + offsetof(struct qrdma_transport_param, remote)))
+		return -EFAULT;
+	lock_sock(sk);
+	size = sockopt_get(qrdma_sk(sk), optname, &val);
+	release_sock(sk);
+	if (size < 0)
+		return size;
+	if (len < size)
+		return -EINVAL;
+	if (put_user(size, optlen) || copy_to_user(optval, &val, size))
+		return -EFAULT;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Socket options: what the application sets before connect(), keys in and never out, numbers out.
+ *
+ * Owns: struct qrdma_setup of a socket. Called by: af_qrdma.c, process context, without the
+ * socket lock.
+ */
+#ifndef QRDMA_SOCKOPT_H
+#define QRDMA_SOCKOPT_H
+
+#include "sock.h"
+
+/** qrdma_setup_init() - the defaults, for a new socket */
+void qrdma_setup_init(struct qrdma_setup *setup);
+
+/** qrdma_setup_complete() - is everything there that connect() needs? */
+bool qrdma_setup_complete(const struct qrdma_setup *setup);
+
+/** qrdma_setsockopt() - struct proto_ops; errors: see linux/qrdma.h */
+int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval, unsigned int optlen);
+
+/** qrdma_getsockopt() - struct proto_ops */
+int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval, int __user *optlen);
+
+#endif /* QRDMA_SOCKOPT_H */
