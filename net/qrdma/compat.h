@@ -13,6 +13,8 @@
 #include <linux/version.h>
 #include <linux/types.h>
 #include <linux/crypto.h>
+#include <linux/hrtimer.h>
+#include <linux/socket.h>
 #include <crypto/aes.h>
 #include <crypto/chacha.h>
 
@@ -78,6 +80,26 @@ static inline int qrdma_aes_prepare(struct aes_enckey *key, const u8 *raw, unsig
 {
 	return aes_prepareenckey(key, raw, len);
 }
+#endif
+
+/* 6.13: hrtimer_setup() takes the function along, 6.15: hrtimer_init() is gone */
+static inline void qrdma_hrtimer_setup(struct hrtimer *timer,
+				       enum hrtimer_restart (*function)(struct hrtimer *timer),
+				       clockid_t clock, enum hrtimer_mode mode)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+#else
+	hrtimer_setup(timer, function, clock, mode);
+#endif
+}
+
+/* 6.19: addresses in bind() and connect() of proto_ops have a type that claims no size */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+#define qrdma_sockaddr		sockaddr
+#else
+#define qrdma_sockaddr		sockaddr_unsized
 #endif
 
 #endif /* QRDMA_COMPAT_H */

@@ -15,7 +15,7 @@ static const struct cipher {
 	{ QRDMA_CIPHER_AES_GCM_128, 32, "aes-128-gcm" },
 	{ QRDMA_CIPHER_AES_GCM_256, 48, "aes-256-gcm" },
 	{ QRDMA_CIPHER_AES_CCM_128, 32, "aes-128-ccm" },
-	{ QRDMA_CIPHER_CHACHA20_POLY1305, 32, "chacha20-poly1305" },
+	{ QRDMA_CIPHER_CHACHA20, 32, "chacha20-poly1305" },
 };
 
 static const struct cipher *cipher_find(uint32_t type)
