@@ -85,7 +85,8 @@ void qrdma_addr_unmap(union qrdma_addr *to, const union qrdma_addr *from)
 	to->in.sin_addr.s_addr = ip;
 }
 
-void qrdma_addr_from_in6(union qrdma_addr *addr, const struct in6_addr *in6, u16 port, int ifindex, bool ipv6)
+void qrdma_addr_from_in6(union qrdma_addr *addr, const struct in6_addr *in6, u16 port, int ifindex,
+			 bool ipv6)
 {
 	qrdma_addr_any(addr, ipv6);
 	if (ipv6) {
@@ -98,7 +99,8 @@ void qrdma_addr_from_in6(union qrdma_addr *addr, const struct in6_addr *in6, u16
 	qrdma_addr_set_port(addr, port);
 }
 
-static int addr_check_local6(struct net *net, const struct sockaddr_in6 *in6, int ifindex, int *scope)
+static int addr_check_local6(struct net *net, const struct sockaddr_in6 *in6, int ifindex,
+			     int *scope)
 {
 #if IS_ENABLED(CONFIG_IPV6)
 	const struct net_device *dev = NULL;

@@ -71,7 +71,8 @@ void qrdma_addr_to_in6(const union qrdma_addr *addr, struct in6_addr *in6);
  * @ifindex: interface, told for a link-local address
  * @ipv6: the form that an IPv6 socket shows: IPv4 stays mapped; else @in6 is of IPv4
  */
-void qrdma_addr_from_in6(union qrdma_addr *addr, const struct in6_addr *in6, u16 port, int ifindex, bool ipv6);
+void qrdma_addr_from_in6(union qrdma_addr *addr, const struct in6_addr *in6, u16 port, int ifindex,
+			 bool ipv6);
 
 /**
  * qrdma_addr_unmap() - the form that address resolution wants: ::ffff:a.b.c.d becomes a.b.c.d

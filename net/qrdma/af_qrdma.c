@@ -80,7 +80,8 @@ static int qrdma_bind(struct socket *sock, struct qrdma_sockaddr *uaddr, int len
 	if (err)
 		return err;
 	port = qrdma_addr_port(&addr);
-	if (port && inet_port_requires_bind_service(net, port) && !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
+	if (port && inet_port_requires_bind_service(net, port) &&
+	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
 		return -EACCES;
 	lock_sock(sk);
 	if (qs->bound || qs->live)
@@ -128,8 +129,8 @@ static int sock_connect_begin(struct qrdma_sock *qs, const union qrdma_addr *rem
 		return -EINVAL;
 	if (qrdma_addr_is_any(remote))
 		return -EADDRNOTAVAIL;
-	if (qs->ipv6 && ipv6_addr_type(&remote->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL && !remote->in6.sin6_scope_id &&
-	    !qs->sk.sk_bound_dev_if)
+	if (qs->ipv6 && ipv6_addr_type(&remote->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL &&
+	    !remote->in6.sin6_scope_id && !qs->sk.sk_bound_dev_if)
 		return -EINVAL;
 	if (!sock_family_ok(qs, remote))
 		return -ENETUNREACH;
@@ -163,16 +164,26 @@ static void sock_connect_wait(struct sock *sk, long *timeo)
 	sk->sk_write_pending--;
 }
 
+/* Tell the peer that this is an abort. */
+static void sock_abort(struct qrdma_sock *qs)
+{
+	u32 ev = qrdma_conn_close(qs->conn, QRDMA_APP_ABORT, true, qrdma_sock_now());
+
+	qrdma_output_run(qs, ev | QRDMA_EV_TX);
+}
+
 /*
  * End the connection, or the attempt, without ceremony: connect(AF_UNSPEC), shutdown() while
  * connecting.
  */
 static void sock_disconnect(struct qrdma_sock *qs)
 {
+	bool connecting = qs->sk.sk_state == TCP_SYN_SENT;
+
 	if (qs->live && qs->conn)
-		qrdma_output_run(qs, qrdma_conn_close(qs->conn, QRDMA_APP_ABORT, true, qrdma_sock_now()) | QRDMA_EV_TX);
+		sock_abort(qs);
 	else
-		qrdma_sock_fail(qs, qs->sk.sk_state == TCP_SYN_SENT ? ECONNRESET : 0, QRDMA_REASON_LOCAL_CLOSE);
+		qrdma_sock_fail(qs, connecting ? ECONNRESET : 0, QRDMA_REASON_LOCAL_CLOSE);
 }
 
 /* Behind a connection that has been begun: what does connect() say now? */
@@ -217,8 +228,10 @@ static int qrdma_connect(struct socket *sock, struct qrdma_sockaddr *uaddr, int 
 		err = -EISCONN;
 		break;
 	case SS_CONNECTING:
-		err = sk->sk_state == TCP_SYN_SENT && (flags & O_NONBLOCK) ? -EALREADY :
-									   sock_connect_result(sock, flags);
+		if (sk->sk_state == TCP_SYN_SENT && (flags & O_NONBLOCK))
+			err = -EALREADY;
+		else
+			err = sock_connect_result(sock, flags);
 		break;
 	case SS_UNCONNECTED:
 		err = qrdma_addr_from_user(&remote, qs->ipv6, sa, len);
@@ -290,12 +303,11 @@ static void sock_close_begin(struct qrdma_sock *qs)
 	WRITE_ONCE(sk->sk_state, TCP_FIN_WAIT1);
 	if (abort || qs->readable) {
 		qrdma_stat_inc(QRDMA_STAT_ABORTED);
-		qrdma_output_run(qs, qrdma_conn_close(qs->conn, QRDMA_APP_ABORT, true, qrdma_sock_now()) | QRDMA_EV_TX);
+		sock_abort(qs);
 		return;
 	}
 	qrdma_conn_finish(qs->conn, 0);
-	qrdma_sock_set_alarm(qs, QRDMA_ALARM_LINGER,
-			     qrdma_sock_now() + (u64)qs->setup.config.linger_timeout * NSEC_PER_MSEC);
+	qrdma_sock_set_alarm_ms(qs, QRDMA_ALARM_LINGER, qs->setup.config.linger_timeout);
 	qrdma_output_run(qs, QRDMA_EV_TX);
 }
 
@@ -422,7 +434,9 @@ static int qrdma_proc_show(struct seq_file *seq, void *v)
  */
 static int __net_init qrdma_net_init(struct net *net)
 {
-	return proc_create_net_single("qrdma", 0444, net->proc_net, qrdma_proc_show, NULL) ? 0 : -ENOMEM;
+	if (!proc_create_net_single("qrdma", 0444, net->proc_net, qrdma_proc_show, NULL))
+		return -ENOMEM;
+	return 0;
 }
 
 static void __net_exit qrdma_net_exit(struct net *net)

@@ -301,7 +301,8 @@ static struct qrdma_sock *input_find(const struct qrdma_rxbuf *rxbuf)
 	struct qrdma_hdr hdr;
 
 	if (rxbuf->buf.len <= QRDMA_PORT_HDR_LEN ||
-	    qrdma_hdr_parse(&hdr, data + QRDMA_PORT_HDR_LEN, rxbuf->buf.len - QRDMA_PORT_HDR_LEN) != QRDMA_HDR_OK) {
+	    qrdma_hdr_parse(&hdr, data + QRDMA_PORT_HDR_LEN,
+			    rxbuf->buf.len - QRDMA_PORT_HDR_LEN) != QRDMA_HDR_OK) {
 		qrdma_stat_inc(QRDMA_STAT_RX_HEADER);
 		return NULL;
 	}
@@ -386,7 +387,8 @@ int qrdma_input_start(void)
 {
 	int cpu;
 
-	input_cache = kmem_cache_create("qrdma_input", sizeof(struct input), 0, SLAB_HWCACHE_ALIGN, NULL);
+	input_cache = kmem_cache_create("qrdma_input", sizeof(struct input), 0,
+					SLAB_HWCACHE_ALIGN, NULL);
 	if (!input_cache)
 		return -ENOMEM;
 	for_each_possible_cpu(cpu) {

@@ -127,7 +127,8 @@ static int link_install_keys(struct qrdma_sock *qs)
 	for (send = 0; send < 2; send++) {
 		aead->slot_get(setup->slot[send]);
 		aead->slot_get(setup->next[send]);
-		err = qrdma_conn_install_key(qs->conn, send, setup->cipher, setup->slot[send], setup->next[send]);
+		err = qrdma_conn_install_key(qs->conn, send, setup->cipher, setup->slot[send],
+					     setup->next[send]);
 		if (err) {
 			aead->slot_put(setup->slot[send]);
 			aead->slot_put(setup->next[send]);
@@ -181,10 +182,10 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 /* Ask for the peer again, later; or give up when that has gone on for too long. */
 static void link_retry_later(struct qrdma_sock *qs)
 {
+	u32 shift = min_t(u32, qs->path.retries++, LINK_RETRY_SHIFT_MAX);
 	u64 now = qrdma_sock_now();
 
-	qrdma_sock_set_alarm(qs, QRDMA_ALARM_RESOLVE,
-			     now + (LINK_RETRY_NS << min_t(u32, qs->path.retries++, LINK_RETRY_SHIFT_MAX)));
+	qrdma_sock_set_alarm(qs, QRDMA_ALARM_RESOLVE, now + (LINK_RETRY_NS << shift));
 	if (qs->alarm[QRDMA_ALARM_LOST] == QRDMA_NEVER)
 		qrdma_sock_set_alarm(qs, QRDMA_ALARM_LOST, now + QRDMA_LOST_NS);
 	qrdma_output_arm(qs);
@@ -200,7 +201,8 @@ static int link_resolve(struct qrdma_sock *qs)
 	qrdma_addr_to_in6(&qs->remote, &remote);
 	if (!ifindex && qs->ipv6)
 		ifindex = qs->remote.in6.sin6_scope_id ?: qs->port.ifindex;
-	return qrdma_peer_resolve(sock_net(sk), qs->local_any ? NULL : &local, &remote, ifindex, &qs->path.user);
+	return qrdma_peer_resolve(sock_net(sk), qs->local_any ? NULL : &local, &remote, ifindex,
+				  &qs->path.user);
 }
 
 static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
@@ -295,7 +297,8 @@ static struct qrdma_sock *link_of(struct qrdma_peer_user *user)
 	return container_of(user, struct qrdma_sock, path.user);
 }
 
-static void link_event(struct qrdma_peer_user *user, enum qrdma_peer_event event, struct qrdma_peer *peer, int err)
+static void link_event(struct qrdma_peer_user *user, enum qrdma_peer_event event,
+		       struct qrdma_peer *peer, int err)
 {
 	struct qrdma_sock *qs = link_of(user);
 	struct sock *sk = &qs->sk;
@@ -360,8 +363,7 @@ int qrdma_link_open(struct qrdma_sock *qs)
 	qs->path.retries = 0;
 	WRITE_ONCE(sk->sk_shutdown, 0);
 	WRITE_ONCE(sk->sk_state, TCP_SYN_SENT);
-	qrdma_sock_set_alarm(qs, QRDMA_ALARM_CONNECT,
-			     qrdma_sock_now() + (u64)qs->setup.config.connect_timeout * NSEC_PER_MSEC);
+	qrdma_sock_set_alarm_ms(qs, QRDMA_ALARM_CONNECT, qs->setup.config.connect_timeout);
 	err = link_resolve(qs);
 	if (err) {
 		WRITE_ONCE(sk->sk_state, TCP_CLOSE);

@@ -52,7 +52,8 @@ struct output {
 static struct kmem_cache *output_cache;
 
 static struct output_waiters {
-	spinlock_t lock;	/* guards list, and qrdma_txq.waiting, .node and .wait_lane of who is on it */
+	/* guards list, and qrdma_txq.waiting, .node and .wait_lane of who is on it */
+	spinlock_t lock;
 	struct list_head list;
 } output_waiters[OUTPUT_WAIT_HASH];
 
@@ -64,7 +65,8 @@ int qrdma_output_start(void)
 		spin_lock_init(&output_waiters[i].lock);
 		INIT_LIST_HEAD(&output_waiters[i].list);
 	}
-	output_cache = kmem_cache_create("qrdma_output", sizeof(struct output), 0, SLAB_HWCACHE_ALIGN, NULL);
+	output_cache = kmem_cache_create("qrdma_output", sizeof(struct output), 0,
+					 SLAB_HWCACHE_ALIGN, NULL);
 	return output_cache ? 0 : -ENOMEM;
 }
 
@@ -109,8 +111,8 @@ static void output_post(struct output *out)
 	if (err) {
 		qrdma_stat_inc(QRDMA_STAT_TX_SEAL);
 	} else {
-		err = qrdma_lane_tx_queue(out->lane, out->buf, out->tx.len + QRDMA_PORT_HDR_LEN, out->ah, out->qpn,
-					  out->qkey);
+		err = qrdma_lane_tx_queue(out->lane, out->buf, out->tx.len + QRDMA_PORT_HDR_LEN,
+					  out->ah, out->qpn, out->qkey);
 		qrdma_stat_inc(err ? QRDMA_STAT_TX_REFUSED : QRDMA_STAT_TX);
 	}
 	qrdma_tx_release(&out->tx);
@@ -296,7 +298,8 @@ static void output_set_timer(struct qrdma_sock *qs, u64 now, bool blocked)
 	if (at >= qs->timer_at)
 		return;
 	qs->timer_at = at;
-	hrtimer_start(&qs->timer, ns_to_ktime(max(at, now + OUTPUT_TIMER_MIN)), HRTIMER_MODE_ABS_SOFT);
+	at = max(at, now + OUTPUT_TIMER_MIN);
+	hrtimer_start(&qs->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
 void qrdma_output_arm(struct qrdma_sock *qs)
@@ -326,6 +329,34 @@ void qrdma_output_run(struct qrdma_sock *qs, u32 ev)
 	output_set_timer(qs, now, blocked);
 }
 
+/* An alarm has gone off. Return: event bits. */
+static u32 output_alarm(struct qrdma_sock *qs, enum qrdma_alarm alarm, u64 now)
+{
+	switch (alarm) {
+	case QRDMA_ALARM_CONNECT:
+		qrdma_sock_fail(qs, ETIMEDOUT, QRDMA_REASON_NO_ANSWER);
+		return 0;
+	case QRDMA_ALARM_LINGER:
+		qrdma_stat_inc(QRDMA_STAT_ABORTED);
+		return qrdma_conn_close(qs->conn, QRDMA_APP_TIMEOUT, true, now) | QRDMA_EV_TX;
+	case QRDMA_ALARM_CORK:
+	case QRDMA_ALARM_RETRY:
+		return QRDMA_EV_TX;
+	case QRDMA_ALARM_RESOLVE:
+		qrdma_sock_todo(qs, QRDMA_TODO_RESOLVE);
+		return 0;
+	case QRDMA_ALARM_KEYS:
+		qrdma_sock_todo(qs, QRDMA_TODO_KEYS);
+		return 0;
+	case QRDMA_ALARM_LOST:
+		qrdma_stat_inc(QRDMA_STAT_STRANDED);
+		qrdma_sock_fail(qs, -qs->path.err, QRDMA_REASON_NO_ANSWER);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 void qrdma_output_timeout(struct qrdma_sock *qs)
 {
 	u64 now = qrdma_sock_now();
@@ -339,32 +370,7 @@ void qrdma_output_timeout(struct qrdma_sock *qs)
 		if (qs->alarm[i] > now)
 			continue;
 		qrdma_sock_clear_alarm(qs, i);
-		switch (i) {
-		case QRDMA_ALARM_CONNECT:
-			qrdma_sock_fail(qs, ETIMEDOUT, QRDMA_REASON_NO_ANSWER);
-			break;
-		case QRDMA_ALARM_LINGER:
-			qrdma_stat_inc(QRDMA_STAT_ABORTED);
-			if (qs->conn)
-				ev |= qrdma_conn_close(qs->conn, QRDMA_APP_TIMEOUT, true, now) | QRDMA_EV_TX;
-			else
-				qrdma_sock_fail(qs, 0, QRDMA_REASON_LOCAL_CLOSE);
-			break;
-		case QRDMA_ALARM_CORK:
-		case QRDMA_ALARM_RETRY:
-			ev |= QRDMA_EV_TX;
-			break;
-		case QRDMA_ALARM_RESOLVE:
-			qrdma_sock_todo(qs, QRDMA_TODO_RESOLVE);
-			break;
-		case QRDMA_ALARM_KEYS:
-			qrdma_sock_todo(qs, QRDMA_TODO_KEYS);
-			break;
-		case QRDMA_ALARM_LOST:
-			qrdma_stat_inc(QRDMA_STAT_STRANDED);
-			qrdma_sock_fail(qs, -qs->path.err, QRDMA_REASON_NO_ANSWER);
-			break;
-		}
+		ev |= output_alarm(qs, i, now);
 	}
 	if (qs->conn)
 		ev |= qrdma_conn_timeout(qs->conn, now);

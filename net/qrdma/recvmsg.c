@@ -65,8 +65,8 @@ static bool recvmsg_enough(const struct qrdma_sock *qs, long timeo)
 {
 	const struct sock *sk = &qs->sk;
 
-	return qs->rx_reset || sk->sk_err || (sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
-	       !timeo || signal_pending(current);
+	return qs->rx_reset || sk->sk_err || (sk->sk_shutdown & RCV_SHUTDOWN) ||
+	       sk->sk_state == TCP_CLOSE || !timeo || signal_pending(current);
 }
 
 /* A run of contiguous bytes to the user. Return: bytes, 0: there are none. */
@@ -98,16 +98,18 @@ static u32 recvmsg_consume(struct qrdma_sock *qs, u32 len)
 }
 
 /* Return: bytes, or an error when there were none. */
-static ssize_t recvmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, size_t len, int flags, long timeo)
+static ssize_t recvmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, size_t len, int flags,
+			     long timeo)
 {
 	size_t target = sock_rcvlowat(&qs->sk, flags & MSG_WAITALL, len);
 	bool peek = flags & MSG_PEEK;
 	size_t copied = 0;
-	u32 ev = 0;
+	u32 skip, ev = 0;
 	int ret;
 
 	for (;;) {
-		ret = copied < len ? recvmsg_run(qs, msg, len - copied, peek ? copied : 0, flags) : 0;
+		skip = peek ? copied : 0;
+		ret = copied < len ? recvmsg_run(qs, msg, len - copied, skip, flags) : 0;
 		if (ret < 0)
 			break;
 		if (ret > 0) {
@@ -122,7 +124,7 @@ static ssize_t recvmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, size_t l
 		qrdma_output_run(qs, ev);
 		ev = 0;
 		qrdma_input_drain(qs);
-		if (qs->readable > (peek ? copied : 0)) {
+		if (qs->readable > skip) {
 			if (!len)
 				break;
 			continue;
@@ -134,7 +136,7 @@ static ssize_t recvmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, size_t l
 		else
 			ret = recvmsg_empty(qs, timeo);
 		if (!ret)
-			ret = recvmsg_wait(qs, peek ? copied : 0, &timeo);
+			ret = recvmsg_wait(qs, skip, &timeo);
 		if (ret)
 			break;
 	}
@@ -175,7 +177,8 @@ __poll_t qrdma_poll(struct file *file, struct socket *sock, struct poll_table_st
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	if (state != TCP_SYN_SENT) {
-		if (READ_ONCE(qs->readable) >= sock_rcvlowat(sk, 0, INT_MAX) || READ_ONCE(qs->rx_reset))
+		if (READ_ONCE(qs->readable) >= sock_rcvlowat(sk, 0, INT_MAX) ||
+		    READ_ONCE(qs->rx_reset))
 			mask |= EPOLLIN | EPOLLRDNORM;
 		if (shutdown & SEND_SHUTDOWN) {
 			mask |= EPOLLOUT | EPOLLWRNORM;

@@ -55,13 +55,12 @@ static int sendmsg_tail(struct qrdma_sock *qs, struct iov_iter *iter)
 /* Into a chunk of its own. Return: bytes. */
 static int sendmsg_chunk(struct qrdma_sock *qs, struct iov_iter *iter)
 {
-	size_t want = clamp_t(size_t, iov_iter_count(iter) + sizeof(struct qrdma_buf), SENDMSG_CHUNK_MIN,
-			      SENDMSG_CHUNK_MAX);
+	size_t len = iov_iter_count(iter) + sizeof(struct qrdma_buf);
 	struct qrdma_buf *buf;
-	size_t len;
 	int err;
 
-	buf = qrdma_buf_alloc(roundup_pow_of_two(want) - sizeof(*buf), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	len = roundup_pow_of_two(clamp_t(size_t, len, SENDMSG_CHUNK_MIN, SENDMSG_CHUNK_MAX));
+	buf = qrdma_buf_alloc(len - sizeof(*buf), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!buf)
 		return -ENOMEM;
 	len = copy_from_iter(buf->data, min_t(size_t, buf->len, iov_iter_count(iter)), iter);
@@ -81,7 +80,7 @@ static void sendmsg_push(struct qrdma_sock *qs, bool more)
 	if (more && qrdma_conn_unsent(qs->conn, 0) < SENDMSG_PUSH) {
 		qrdma_sock_react(qs, 0);
 		if (qs->alarm[QRDMA_ALARM_CORK] == QRDMA_NEVER)
-			qrdma_sock_set_alarm(qs, QRDMA_ALARM_CORK, qrdma_sock_now() + QRDMA_CORK_NS);
+			qrdma_sock_set_alarm_ms(qs, QRDMA_ALARM_CORK, QRDMA_CORK_MS);
 		qrdma_output_arm(qs);
 		return;
 	}

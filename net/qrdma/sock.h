@@ -39,15 +39,18 @@
  * taken, first packet -> first authenticated packet: ESTABLISHED -> closed by either side, or
  * given up -> retire. Retiring is the only way out, and its order is (qrdma_link_close(), process
  * context, socket lock):
- *	1. out of demux: no lookup finds the socket any more; one that had found it has a reference of its own and, after
- *	   the lock, sees @live false;
+ *	1. out of demux: no lookup finds the socket any more; one that had found it has a reference
+ *	   of its own and, after the lock, sees @live false;
  *	2. @live false: nothing arms the timer, queues work or sends from here on;
  *	3. peer user cancelled: no event() acts after this, for it asks under the socket lock;
- *	4. timer cancelled; its callback only needs sk_lock.slock for a moment, so waiting for it cannot dead-lock;
- *	5. off the list of waiters; received and not yet opened packets are dropped; operations in flight have references
- *	   of their own to socket, buffers, slot, device and handle, and come to nothing when they end;
+ *	4. timer cancelled; its callback only needs sk_lock.slock for a moment, so waiting for it
+ *	   cannot dead-lock;
+ *	5. off the list of waiters; received and not yet opened packets are dropped; operations in
+ *	   flight have references of their own to socket, buffers, slot, device and handle, and come
+ *	   to nothing when they end;
  *	6. address handle, peer (and with it the device) put, credit given back;
- *	7. the engine stays for what may still be read, and is freed with the socket, or at once when nobody can read it;
+ *	7. the engine stays for what may still be read, and is freed with the socket, or at once
+ *	   when nobody can read it;
  *	8. the connection's reference is dropped.
  */
 #ifndef QRDMA_SOCK_H
@@ -65,27 +68,42 @@
 #include "port.h"
 #include "stat.h"
 
-/** enum - bounds and defaults */
+/*
+ * Bounds and defaults
+ */
 enum {
-	QRDMA_RXQ_MAX		= 512,	/* datagrams of one socket that wait to be opened */
-	QRDMA_ASYNC_MAX		= 256,	/* operations of the AEAD in flight for one socket and direction */
-	QRDMA_FREE_RECORDS	= 4,	/* idle records that a socket keeps, each direction */
-	QRDMA_BUF_DEFAULT	= 1 << 20,	/* SO_SNDBUF and SO_RCVBUF, bytes */
-	QRDMA_CREDIT_FIRST	= 16 << 10,	/* credit of a new connection, bytes; grows as the application reads */
-	QRDMA_GRANULARITY_US	= 100,	/* design D12 */
-	QRDMA_ACTIVE_CID_LIMIT	= 2,	/* connection ids of the peer that we keep: default */
-	QRDMA_ACTIVE_CID_MAX	= 4,	/* and most (core/path.h) */
-	QRDMA_CONNECT_MS	= 30 * MSEC_PER_SEC,
-	QRDMA_LINGER_MS		= 60 * MSEC_PER_SEC,
-	QRDMA_IDLE_MS		= 60 * MSEC_PER_SEC,
-	QRDMA_ACK_DELAY_US	= 1000,	/* how long an acknowledgement waits for company */
-	QRDMA_ACK_DELAY_SAID_MS	= 5,	/* max_ack_delay that the peer is told: with room for a late timer (RFC 9000 s13.2.1) */
-	QRDMA_ALARM_MS_MAX	= 24 * 3600 * MSEC_PER_SEC,	/* largest time-out that can be set */
+	/* datagrams of one socket that wait to be opened */
+	QRDMA_RXQ_MAX		= 512,
+	/* operations of the AEAD in flight for one socket and direction */
+	QRDMA_ASYNC_MAX		= 256,
+	/* idle records that a socket keeps, each direction */
+	QRDMA_FREE_RECORDS	= 4,
+	/* SO_SNDBUF and SO_RCVBUF, bytes */
+	QRDMA_BUF_DEFAULT	= 1 << 20,
+	/* credit of a new connection, bytes; grows as the application reads */
+	QRDMA_CREDIT_FIRST	= 16 << 10,
+	/* timer granularity, design D12 */
+	QRDMA_GRANULARITY_US	= 100,
+	/* connection ids of the peer that we keep: default, and most (core/path.h) */
+	QRDMA_ACTIVE_CID_LIMIT	= 2,
+	QRDMA_ACTIVE_CID_MAX	= 4,
+	QRDMA_CONNECT_MS	= 30000,
+	QRDMA_LINGER_MS		= 60000,
+	QRDMA_IDLE_MS		= 60000,
+	/* how long an acknowledgement waits for company */
+	QRDMA_ACK_DELAY_US	= 1000,
+	/* what the peer is told: with room for a late timer (RFC 9000 s13.2.1) */
+	QRDMA_ACK_DELAY_SAID_MS	= 5,
+	/* largest time-out that can be set: a day */
+	QRDMA_ALARM_MS_MAX	= 24 * 3600 * 1000,
+	/* MSG_MORE holds bytes back so long, as TCP does */
+	QRDMA_CORK_MS		= 200,
 };
 
-#define QRDMA_CORK_NS		(200 * NSEC_PER_MSEC)	/* MSG_MORE holds bytes back so long, as TCP does */
-#define QRDMA_RETRY_NS		(10 * NSEC_PER_MSEC)	/* look again for credit, or for a send buffer */
-#define QRDMA_LOST_NS		(60ULL * NSEC_PER_SEC)	/* a connection without a path lives so long */
+/* look again for credit, or for a send buffer */
+#define QRDMA_RETRY_NS		(10ULL * NSEC_PER_MSEC)
+/* a connection without a path lives so long */
+#define QRDMA_LOST_NS		(60ULL * NSEC_PER_SEC)
 
 /*
  * Application error codes that AF_QRDMA uses itself (RFC 9000 s20.2: the application protocol is
@@ -395,6 +413,11 @@ static inline u64 qrdma_sock_now(void)
 static inline void qrdma_sock_set_alarm(struct qrdma_sock *qs, enum qrdma_alarm alarm, u64 at)
 {
 	qs->alarm[alarm] = at;
+}
+
+static inline void qrdma_sock_set_alarm_ms(struct qrdma_sock *qs, enum qrdma_alarm alarm, u32 ms)
+{
+	qs->alarm[alarm] = qrdma_sock_now() + (u64)ms * NSEC_PER_MSEC;
 }
 
 static inline void qrdma_sock_clear_alarm(struct qrdma_sock *qs, enum qrdma_alarm alarm)

@@ -80,7 +80,8 @@ static int sockopt_set_ids(struct qrdma_sock *qs, const struct qrdma_connection_
 	int err;
 
 	if (ids->role > QRDMA_ROLE_SERVER || ids->source_len != QRDMA_CONNECTION_ID_LEN ||
-	    ids->dest_len > QRDMA_CONNECTION_ID_MAX || !sockopt_zero(ids->reserved, sizeof(ids->reserved)) ||
+	    ids->dest_len > QRDMA_CONNECTION_ID_MAX ||
+	    !sockopt_zero(ids->reserved, sizeof(ids->reserved)) ||
 	    !sockopt_zero(ids->source + ids->source_len, sizeof(ids->source) - ids->source_len) ||
 	    !sockopt_zero(ids->dest + ids->dest_len, sizeof(ids->dest) - ids->dest_len))
 		return -EINVAL;
@@ -98,12 +99,15 @@ static int sockopt_set_ids(struct qrdma_sock *qs, const struct qrdma_connection_
 
 static int sockopt_set_close(struct qrdma_sock *qs, const struct qrdma_connection_close *close)
 {
+	u32 ev;
+
 	if (close->app != 1 || close->frame_type || close->remote || close->reason ||
 	    close->code >> 62 || !sockopt_zero(close->reserved, sizeof(close->reserved)))
 		return -EINVAL;
 	if (!qs->live || !qs->conn)
 		return -ENOTCONN;
-	qrdma_output_run(qs, qrdma_conn_close(qs->conn, close->code, true, qrdma_sock_now()) | QRDMA_EV_TX);
+	ev = qrdma_conn_close(qs->conn, close->code, true, qrdma_sock_now());
+	qrdma_output_run(qs, ev | QRDMA_EV_TX);
 	return 0;
 }
 
@@ -120,7 +124,8 @@ static int sockopt_key_update(struct qrdma_sock *qs)
 }
 
 /* 0 stands for the default, and is what a program says that does not care. */
-static void sockopt_tparams_from_user(struct qrdma_tparams *tp, const struct qrdma_transport_param *p)
+static void sockopt_tparams_from_user(struct qrdma_tparams *tp,
+				      const struct qrdma_transport_param *p)
 {
 	tp->disable_active_migration = p->disable_active_migration;
 	tp->ack_delay_exponent = p->ack_delay_exponent;
@@ -152,22 +157,29 @@ static void sockopt_tparams_to_user(struct qrdma_transport_param *p, const struc
 	p->max_datagram_frame_size = tp->max_datagram_frame_size;
 }
 
+static void sockopt_default(u64 *val, u64 dflt)
+{
+	if (!*val)
+		*val = dflt;
+}
+
 static int sockopt_set_tparams(struct qrdma_sock *qs, const struct qrdma_transport_param *p)
 {
 	struct qrdma_setup *setup = &qs->setup;
 	struct qrdma_tparams tp;
 	int err;
 
-	if (p->remote > 1 || p->disable_active_migration > 1 || !sockopt_zero(p->reserved, sizeof(p->reserved)))
+	if (p->remote > 1 || p->disable_active_migration > 1 ||
+	    !sockopt_zero(p->reserved, sizeof(p->reserved)))
 		return -EINVAL;
 	qrdma_tparams_init(&tp);
 	sockopt_tparams_from_user(&tp, p);
 	if (!p->remote) {
-		tp.initial_max_data = tp.initial_max_data ?: QRDMA_CREDIT_FIRST;
-		tp.initial_max_stream_data_bidi_local = tp.initial_max_stream_data_bidi_local ?: tp.initial_max_data;
-		tp.initial_max_stream_data_bidi_remote = tp.initial_max_stream_data_bidi_remote ?: tp.initial_max_data;
-		tp.initial_max_streams_bidi = tp.initial_max_streams_bidi ?: 1;
-		tp.active_cid_limit = tp.active_cid_limit ?: QRDMA_ACTIVE_CID_LIMIT;
+		sockopt_default(&tp.initial_max_data, QRDMA_CREDIT_FIRST);
+		sockopt_default(&tp.initial_max_stream_data_bidi_local, tp.initial_max_data);
+		sockopt_default(&tp.initial_max_stream_data_bidi_remote, tp.initial_max_data);
+		sockopt_default(&tp.initial_max_streams_bidi, 1);
+		sockopt_default(&tp.active_cid_limit, QRDMA_ACTIVE_CID_LIMIT);
 		/*
 		 * Promising more than the socket may ever hold would only lead to dropped
 		 * packets.
@@ -198,7 +210,8 @@ static int sockopt_set_config(struct qrdma_sock *qs, const struct qrdma_config *
 	int err;
 
 	if (config->congestion > QRDMA_CONG_NEWRENO || config->granularity > USEC_PER_SEC ||
-	    config->connect_timeout > QRDMA_ALARM_MS_MAX || config->linger_timeout > QRDMA_ALARM_MS_MAX ||
+	    config->connect_timeout > QRDMA_ALARM_MS_MAX ||
+	    config->linger_timeout > QRDMA_ALARM_MS_MAX ||
 	    !sockopt_zero(config->reserved, sizeof(config->reserved)))
 		return -EINVAL;
 	err = sockopt_unconnected(qs);
@@ -226,14 +239,11 @@ static u32 sockopt_secret_len(u32 type)
 	return 0;
 }
 
-/*
- * Both directions have one cipher suite, unless the other direction's key is about to be
- * replaced, too.
- */
 static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_secret *s)
 {
 	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
 	struct qrdma_setup *setup = &qs->setup;
+	struct qrdma_slot *other = setup->slot[!s->send];
 	struct qrdma_slot *slot, *next;
 	u32 len = sockopt_secret_len(s->type);
 	int err;
@@ -247,12 +257,10 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	if (err)
 		return err;
 	/*
-	 * The same secret in both directions would use each nonce twice (RFC 9001 s5.3 has one
-	 * secret a direction).
+	 * Both directions have one cipher suite and a secret each (RFC 9001 s5.1): with the same
+	 * one each nonce would be used twice.
 	 */
-	if (setup->slot[!s->send] && aead->slot_same(setup->slot[!s->send], s->type, s->secret, len))
-		return -EINVAL;
-	if (setup->slot[!s->send] && setup->cipher != s->type)
+	if (other && (setup->cipher != s->type || aead->slot_same(other, s->type, s->secret, len)))
 		return -EINVAL;
 	err = aead->slot_new(s->type, s->secret, len, &slot);
 	if (err)
@@ -334,7 +342,8 @@ static int sockopt_set(struct qrdma_sock *qs, int optname, const union sockopt_v
 	return -ENOPROTOOPT;
 }
 
-int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval, unsigned int optlen)
+int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
+		     unsigned int optlen)
 {
 	struct sock *sk = sock->sk;
 	union sockopt_value val = {};
@@ -490,7 +499,8 @@ static int sockopt_get_v6only(struct sock *sk, char __user *optval, int __user *
 	return 0;
 }
 
-int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval, int __user *optlen)
+int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
+		     int __user *optlen)
 {
 	struct sock *sk = sock->sk;
 	union sockopt_value val;
@@ -507,7 +517,7 @@ int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *o
 
 	memset(&val, 0, sizeof(val));
 	if (optname == QRDMA_TRANSPORT_PARAM && len >= (int)sizeof(val.param) &&
-	    get_user(val.param.remote, (u8 __user *)optval + offsetof(struct qrdma_transport_param, remote)))
+	    get_user(val.param.remote, &((struct qrdma_transport_param __user *)optval)->remote))
 		return -EFAULT;
 	lock_sock(sk);
 	size = sockopt_get(qrdma_sk(sk), optname, &val);

@@ -17,9 +17,11 @@ void qrdma_setup_init(struct qrdma_setup *setup);
 bool qrdma_setup_complete(const struct qrdma_setup *setup);
 
 /** qrdma_setsockopt() - struct proto_ops; errors: see linux/qrdma.h */
-int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval, unsigned int optlen);
+int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
+		     unsigned int optlen);
 
 /** qrdma_getsockopt() - struct proto_ops */
-int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval, int __user *optlen);
+int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
+		     int __user *optlen);
 
 #endif /* QRDMA_SOCKOPT_H */
