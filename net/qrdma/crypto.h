@@ -43,7 +43,7 @@ struct qrdma_crypto_stats {
 	u64 slots;
 };
 
-/**
+/*
  * qrdma_kernel_aead - the port
  *
  * Beyond core/keys.h:
@@ -54,6 +54,7 @@ struct qrdma_crypto_stats {
  *	goes. -EINVAL when the segments do not add up to the payload.
  * seal and open: -ENOMEM, -ENOSPC: nothing happened to the packet that matters, and done()
  *	will not be called; the caller drops it, and a packet sealed again has a new number.
+ *	How many are in flight is for the caller to bound: an engine's backlog has no limit.
  * open: -EBADMSG also for a payload shorter than a tag. After an error the payload is garbage.
  */
 extern const struct qrdma_aead_ops qrdma_kernel_aead;

@@ -4,12 +4,18 @@
 . "$QRDMA_REPO/tests/vm/guest/lib.sh"
 
 built=$QRDMA_REPO/build/module/kunit-kunit
+# Loading runs the suites, before insmod returns: with the ciphers as they are,
+# then with the asynchronous ones of tests/tools, and what else is there.
+run_suites() {
+	insmod "$built/net/qrdma/qrdma.ko" || guest_fail "cannot load qrdma.ko"
+	rmmod qrdma || guest_fail "cannot remove qrdma"
+}
+
+run_suites
 for module in "$built"/tests/tools/*.ko; do
 	[ ! -e "$module" ] || insmod "$module" || guest_fail "insmod $module"
 done
-# Loading runs the suites, before insmod returns.
-insmod "$built/net/qrdma/qrdma.ko" || guest_fail "cannot load qrdma.ko"
-rmmod qrdma || guest_fail "cannot remove qrdma"
+run_suites
 
 results=/tmp/kunit.ktap
 dmesg --raw | sed -n 's/^<[0-9]*>\[[ 0-9.]*\] //p' |
