@@ -200,7 +200,7 @@ static inline u32 qrdma_varint_fit(u32 space)
 	if (space <= 64)
 		return space - 1;
 	if (space <= 16385)
-		return max_t(u32, space - 2, 63);
+		return space - 2;
 	return max_t(u32, space - 4, 16383);
 }
 
@@ -277,13 +277,13 @@ static inline bool qrdma_writer_varint(struct qrdma_writer *w, u64 v)
 		return false;
 	switch (len) {
 	case 1:
-		*p = v;
+		*p = v & 0x3f;
 		break;
 	case 2:
-		qrdma_store_be16(p, v | 0x4000);
+		qrdma_store_be16(p, (v & 0x3fff) | 0x4000);
 		break;
 	case 4:
-		qrdma_store_be32(p, v | 0x80000000);
+		qrdma_store_be32(p, (v & 0x3fffffff) | 0x80000000);
 		break;
 	default:
 		qrdma_store_be64(p, v | 3ULL << 62);

@@ -87,15 +87,12 @@ static bool frame_get_ack(struct qrdma_cursor *c, struct qrdma_frame *f)
 	if (!qrdma_cursor_varint(c, &ack->largest) || !qrdma_cursor_varint(c, &ack->delay) ||
 	    !qrdma_cursor_varint(c, &count) || !qrdma_cursor_varint(c, &ack->first))
 		return false;
-	/* more ranges than the packet can carry (RFC 9000 s20.1) */
-	if (count > qrdma_cursor_left(c) / 2)
-		return false;
 	if (ack->first > ack->largest)
 		return false;
 
 	lo = ack->largest - ack->first;
-	ack->count = count;
 	ack->wire = c->pos;
+	/* a count that the packet cannot carry ends this at the end of the packet (s20.1) */
 	for (left = count; left; left--) {
 		if (!qrdma_cursor_varint(c, &gap) || !qrdma_cursor_varint(c, &len))
 			return false;
@@ -104,6 +101,7 @@ static bool frame_get_ack(struct qrdma_cursor *c, struct qrdma_frame *f)
 			return false;
 		lo -= gap + 2 + len;
 	}
+	ack->count = count;
 	ack->wire_len = c->pos - ack->wire;
 
 	ack->ecn = f->type == QRDMA_FRAME_ACK_ECN;
