@@ -171,6 +171,25 @@ static void check_drops(struct world *w)
 	}
 }
 
+static void tell(const struct world *w)
+{
+	struct qrdma_conn_stats s;
+	int i, d;
+
+	for (i = 0; i < 2; i++) {
+		if (!w->end[i].conn)
+			continue;
+		qrdma_conn_stats(w->end[i].conn, &s);
+		printf("# end %d: sent %llu received %llu lost %llu spurious %llu resent %llu bytes,"
+		       " read %llu bytes, srtt %llu us, cwnd %llu, key %u, datagram %u, drops",
+		       i, s.sent, s.received, s.lost, s.spurious, s.retransmitted_bytes,
+		       s.bytes_delivered, s.srtt / SIM_US, s.cwnd, s.key_phase, s.max_datagram);
+		for (d = 0; d < __QRDMA_DROP_MAX; d++)
+			printf(" %llu", s.drops[d]);
+		printf("\n");
+	}
+}
+
 static void run(u64 seed, const struct sim_scenario *s, bool verbose, struct tally *t)
 {
 	struct world w = { .seed = seed, .name = s->name, .verbose = verbose };
@@ -196,6 +215,8 @@ static void run(u64 seed, const struct sim_scenario *s, bool verbose, struct tal
 		if (w.p.exact)
 			check_exact(&w);
 	}
+	if (verbose)
+		tell(&w);
 	t->time += w.now;
 	t->packets += w.end[0].built + w.end[1].built;
 	for (i = 0; i < 2; i++)

@@ -37,6 +37,7 @@
  * @room: bytes of payload that the datagram still takes
  * @data: bytes of stream data in the segments
  * @expand: pad to what validates a path (RFC 9000 s8.2.2)
+ * @record: recovery keeps a record of it
  * @pkt: for recovery
  */
 struct packer {
@@ -47,6 +48,7 @@ struct packer {
 	u32 room;
 	u32 data;
 	bool expand;
+	bool record;
 	struct qrdma_sent_packet pkt;
 };
 
@@ -309,16 +311,18 @@ static int packer_admit(struct packer *p, u32 limit, u64 now, bool *frames)
 /**
  * packer_number() - find the packet's number and see to it that it can be recorded
  * @p: the packet
+ * @frames: more than an ACK frame
  * @now: ns
  * @skip: the number before it is left out
  * @pn_len: bytes that it takes on the wire
  *
- * The number is not spent yet.
+ * The number is not spent yet, except that of an ACK-only packet, which is certain to leave.
  *
  * Return: 0, -EAGAIN, -ENOMEM, -EKEYEXPIRED.
  */
-static int packer_number(struct packer *p, u64 now, bool *skip, u32 *pn_len)
+static int packer_number(struct packer *p, bool frames, u64 now, bool *skip, u32 *pn_len)
 {
+	enum qrdma_send_verdict v;
 	struct qrdma_conn *conn = p->conn;
 	struct qrdma_conn_space *space = &conn->app;
 	u64 unacked = 0;
@@ -337,7 +341,12 @@ static int packer_number(struct packer *p, u64 now, bool *skip, u32 *pn_len)
 	if (!*pn_len)
 		return -EAGAIN;
 	*pn_len = max_t(u32, *pn_len, PACKER_PN_LEN_MIN);
-	switch (qrdma_recovery_reserve(&conn->recovery, space->id, p->pkt.pn)) {
+	p->record = frames || !qrdma_recovery_crowded(&conn->recovery, space->id);
+	if (likely(p->record))
+		v = qrdma_recovery_reserve(&conn->recovery, space->id, p->pkt.pn);
+	else
+		v = qrdma_recovery_pass(&conn->recovery, space->id, p->pkt.pn, now);
+	switch (v) {
 	case QRDMA_SEND_OK:
 		return 0;
 	case QRDMA_SEND_NOMEM:
@@ -427,7 +436,8 @@ static void packer_sent(struct packer *p, u64 now)
 	struct qrdma_conn *conn = p->conn;
 
 	p->pkt.size = p->tx->len;
-	qrdma_recovery_on_sent(&conn->recovery, conn->app.id, &p->pkt, now);
+	if (likely(p->record))
+		qrdma_recovery_on_sent(&conn->recovery, conn->app.id, &p->pkt, now);
 	if (!(p->pkt.flags & QRDMA_SENT_ELICITING))
 		return;
 	conn->ping = false;
@@ -455,7 +465,7 @@ int qrdma_packer_build(struct qrdma_conn *conn, struct qrdma_tx *tx, u64 now)
 	err = packer_admit(&p, limit, now, &frames);
 	if (err <= 0)
 		return err;
-	err = packer_check_keys(conn, now) ?: packer_number(&p, now, &skip, &pn_len);
+	err = packer_check_keys(conn, now) ?: packer_number(&p, frames, now, &skip, &pn_len);
 	if (err)
 		return err;
 

@@ -137,6 +137,21 @@ static bool recovery_nothing_out(const struct qrdma_recovery *r)
 
 /* Sending */
 
+static enum qrdma_send_verdict recovery_verdict(struct qrdma_recovery *r, int err)
+{
+	switch (err) {
+	case 0:
+		return QRDMA_SEND_OK;
+	case -ENOMEM:
+		r->stats.nomem++;
+		return QRDMA_SEND_NOMEM;
+	default:
+		WARN_ON_ONCE(err != -ENOBUFS);
+		r->stats.refused++;
+		return QRDMA_SEND_RECORDS;
+	}
+}
+
 enum qrdma_send_verdict qrdma_recovery_reserve(struct qrdma_recovery *r, u8 space, u64 pn)
 {
 	struct qrdma_recovery_space *sp = &r->space[space];
@@ -150,17 +165,7 @@ enum qrdma_send_verdict qrdma_recovery_reserve(struct qrdma_recovery *r, u8 spac
 		recovery_reap(r, sp, true);
 		err = qrdma_sent_ring_reserve(&sp->ring, pn);
 	}
-	switch (err) {
-	case 0:
-		return QRDMA_SEND_OK;
-	case -ENOMEM:
-		r->stats.nomem++;
-		return QRDMA_SEND_NOMEM;
-	default:
-		WARN_ON_ONCE(err != -ENOBUFS);
-		r->stats.refused++;
-		return QRDMA_SEND_RECORDS;
-	}
+	return recovery_verdict(r, err);
 }
 
 enum qrdma_send_verdict qrdma_recovery_may_send(struct qrdma_recovery *r, u32 bytes, u64 now,
@@ -179,6 +184,23 @@ static void recovery_skip(struct qrdma_recovery_space *sp, u64 lo, u64 hi)
 	sp->skip[0].lo = lo;
 	sp->skip[0].hi = hi;
 	sp->nskips = min(sp->nskips + 1, QRDMA_SKIPS);
+}
+
+enum qrdma_send_verdict qrdma_recovery_pass(struct qrdma_recovery *r, u8 space, u64 pn, u64 now)
+{
+	struct qrdma_recovery_space *sp = &r->space[space];
+	u64 expected = sp->ring.next;
+	int err;
+
+	recovery_reap(r, sp, false);
+	err = qrdma_sent_ring_pass(&sp->ring, pn);
+	if (err)
+		return recovery_verdict(r, err);
+	if (pn > expected)
+		recovery_skip(sp, expected, pn - 1);
+	recovery_tick(r, now);
+	r->stats.sent++;
+	return QRDMA_SEND_OK;
 }
 
 void qrdma_recovery_on_sent(struct qrdma_recovery *r, u8 space,

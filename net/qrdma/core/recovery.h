@@ -44,6 +44,8 @@
 #define QRDMA_PROBES			2	/* datagrams per PTO (RFC 9002 s6.2.4) */
 /* a lost packet's record is kept for that long after it was sent */
 #define QRDMA_LOST_KEEP_PTOS		4
+/* numbers on record from which on ACK-only packets are not recorded */
+#define QRDMA_RECORD_ACKS		256
 /* gaps in our own numbers that are remembered, per space */
 #define QRDMA_SKIPS			4
 
@@ -280,6 +282,34 @@ void qrdma_recovery_destroy(struct qrdma_recovery *r);
  * Return: QRDMA_SEND_OK, QRDMA_SEND_RECORDS or QRDMA_SEND_NOMEM.
  */
 enum qrdma_send_verdict qrdma_recovery_reserve(struct qrdma_recovery *r, u8 space, u64 pn);
+
+/**
+ * qrdma_recovery_crowded() - are so many packets on record that ACK-only ones should not be?
+ * @r: the object
+ * @space: enum qrdma_space
+ *
+ * A peer that acknowledges nothing and asks for many ACK frames would otherwise make us keep a
+ * record of each (field case F65). Such a packet leaves by qrdma_recovery_pass().
+ */
+static inline bool qrdma_recovery_crowded(const struct qrdma_recovery *r, u8 space)
+{
+	const struct qrdma_sent_ring *ring = &r->space[space].ring;
+
+	return ring->next - ring->base >= QRDMA_RECORD_ACKS;
+}
+
+/**
+ * qrdma_recovery_pass() - an ACK-only packet leaves without a record
+ * @r: the object
+ * @space: enum qrdma_space
+ * @pn: its number, larger than all before
+ * @now: ns
+ *
+ * In place of qrdma_recovery_reserve() and, but for the size, of qrdma_recovery_on_sent().
+ *
+ * Return: as qrdma_recovery_reserve().
+ */
+enum qrdma_send_verdict qrdma_recovery_pass(struct qrdma_recovery *r, u8 space, u64 pn, u64 now);
 
 /**
  * qrdma_recovery_may_send() - do window and pacing let an in-flight packet out?

@@ -135,29 +135,55 @@ static void sent_advance(struct qrdma_sent_ring *ring, u64 base)
 	ring->base = base;
 }
 
-int qrdma_sent_ring_reserve(struct qrdma_sent_ring *ring, u64 pn)
+/* Nothing is live: let the ring begin at @pn, whatever was reserved before. */
+static void sent_rebase(struct qrdma_sent_ring *ring, u64 pn)
+{
+	u32 i;
+
+	if (pn >= ring->base) {
+		sent_advance(ring, pn);
+		return;
+	}
+	for (i = 0; i < ring->slots; i++)
+		sent_release(ring, &ring->slot[i]);
+	ring->base = pn;
+}
+
+/* Make the directory wide enough for @pn. */
+static int sent_reach(struct qrdma_sent_ring *ring, u64 pn)
 {
 	u32 slots = max_t(u32, ring->slots, QRDMA_SENT_SLOTS_MIN);
 	u64 span;
-	int err;
 
-	BUILD_BUG_ON(sizeof(struct qrdma_sent) > 128);
-	if (pn < ring->next || pn < ring->base)
+	if (pn < ring->next)
 		return -EINVAL;
 	if (ring->base >= ring->next)
-		sent_advance(ring, pn);
+		sent_rebase(ring, pn);
 
 	span = sent_chunk(pn) - sent_chunk(ring->base) + 1;
 	if (span > QRDMA_SENT_SLOTS_MAX)
 		return -ENOBUFS;
 	while (slots < span)
 		slots *= 2;
-	if (slots != ring->slots) {
-		err = sent_grow(ring, slots);
-		if (err)
-			return err;
-	}
-	return sent_provide(ring, sent_slot(ring, pn));
+	return slots == ring->slots ? 0 : sent_grow(ring, slots);
+}
+
+int qrdma_sent_ring_reserve(struct qrdma_sent_ring *ring, u64 pn)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct qrdma_sent) > 128);
+	err = sent_reach(ring, pn);
+	return err ? err : sent_provide(ring, sent_slot(ring, pn));
+}
+
+int qrdma_sent_ring_pass(struct qrdma_sent_ring *ring, u64 pn)
+{
+	int err = sent_reach(ring, pn);
+
+	if (!err)
+		ring->next = pn + 1;
+	return err;
 }
 
 struct qrdma_sent *qrdma_sent_ring_push(struct qrdma_sent_ring *ring, u64 pn)

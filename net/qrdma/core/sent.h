@@ -128,12 +128,21 @@ void qrdma_sent_ring_clear(struct qrdma_sent_ring *ring);
 /**
  * qrdma_sent_ring_reserve() - see to it that the packet can be recorded
  * @ring: the ring
- * @pn: its number, not below @next and not below one reserved before
+ * @pn: its number, not below @next
  *
  * Return: 0; -ENOBUFS: too many numbers since the oldest live record; -ENOMEM; -EINVAL: @pn goes
  * backwards.
  */
 int qrdma_sent_ring_reserve(struct qrdma_sent_ring *ring, u64 pn);
+
+/**
+ * qrdma_sent_ring_pass() - a number is used by a packet that needs no record
+ * @ring: the ring
+ * @pn: the number, not below @next
+ *
+ * Return: as qrdma_sent_ring_reserve().
+ */
+int qrdma_sent_ring_pass(struct qrdma_sent_ring *ring, u64 pn);
 
 /**
  * qrdma_sent_ring_push() - record a packet
