@@ -189,6 +189,15 @@ int qrdma_streams_init(struct qrdma_streams *t, bool server, const struct qrdma_
 	return 0;
 }
 
+/* The peer allows @max streams of ours. */
+static void streams_raise(struct qrdma_streams *t, u32 type, u64 max)
+{
+	if (!qrdma_flow_tx_raise(&t->local[type], max))
+		return;
+	t->want[type] = false;
+	t->events |= QRDMA_STREAM_EV_CREDIT;
+}
+
 void qrdma_streams_set_remote(struct qrdma_streams *t, const struct qrdma_tparams *remote)
 {
 	const u64 credit[3] = {
@@ -202,9 +211,8 @@ void qrdma_streams_set_remote(struct qrdma_streams *t, const struct qrdma_tparam
 	for (i = 0; i < ARRAY_SIZE(credit); i++)
 		t->stream_credit[i] = max(t->stream_credit[i], credit[i]);
 	qrdma_flow_tx_raise(&t->tx_flow, remote->initial_max_data);
-	if (qrdma_flow_tx_raise(&t->local[QRDMA_BIDI], remote->initial_max_streams_bidi) |
-	    qrdma_flow_tx_raise(&t->local[QRDMA_UNI], remote->initial_max_streams_uni))
-		t->events |= QRDMA_STREAM_EV_CREDIT;
+	streams_raise(t, QRDMA_BIDI, remote->initial_max_streams_bidi);
+	streams_raise(t, QRDMA_UNI, remote->initial_max_streams_uni);
 
 	for (i = 0; i < QRDMA_STREAMS_HASH; i++) {
 		for (s = t->hash[i]; s; s = s->hash_next) {
@@ -483,10 +491,7 @@ int qrdma_streams_on_frame(struct qrdma_streams *t, const struct qrdma_frame *f,
 		type = QRDMA_UNI;
 		fallthrough;
 	case QRDMA_FRAME_MAX_STREAMS_BIDI:
-		if (qrdma_flow_tx_raise(&t->local[type], f->max.max)) {
-			t->want[type] = false;
-			t->events |= QRDMA_STREAM_EV_CREDIT;
-		}
+		streams_raise(t, type, f->max.max);
 		return 0;
 	case QRDMA_FRAME_STREAM_DATA_BLOCKED:
 		return streams_lookup(t, f->max.id, STREAM_RX, &s, verdict);
@@ -625,6 +630,8 @@ static void streams_ctl_sent(struct qrdma_streams *t, struct qrdma_stream *s,
 static bool streams_choose_ctl(const struct qrdma_streams *t, struct qrdma_stream **s,
 			       struct qrdma_frame *f)
 {
+	struct qrdma_stream *pos;
+
 	*s = NULL;
 	if (streams_want_max_data(t)) {
 		f->type = QRDMA_FRAME_MAX_DATA;
@@ -632,10 +639,12 @@ static bool streams_choose_ctl(const struct qrdma_streams *t, struct qrdma_strea
 		f->max.max = qrdma_flow_rx_next(&t->rx_flow);
 		return true;
 	}
-	list_for_each_entry(*s, &t->ctl, ctl_node)
-		if (stream_ctl(*s, t->hold, f))
+	list_for_each_entry(pos, &t->ctl, ctl_node) {
+		if (stream_ctl(pos, t->hold, f)) {
+			*s = pos;
 			return true;
-	*s = NULL;
+		}
+	}
 	return streams_ctl(t, f);
 }
 
