@@ -24,11 +24,6 @@ int qrdma_path_init(struct qrdma_path *path, const struct qrdma_cid *scid,
 	return 0;
 }
 
-static bool path_same_cid(const struct qrdma_cid *a, const struct qrdma_cid *b)
-{
-	return a->len == b->len && !memcmp(a->data, b->data, a->len);
-}
-
 /* A number seen before must bring the same id and token, an id seen before the same number. */
 static bool path_contradicts(const struct qrdma_path *path, u64 seq, const struct qrdma_cid *cid,
 			     const u8 *token, bool *known)
@@ -40,12 +35,12 @@ static bool path_contradicts(const struct qrdma_path *path, u64 seq, const struc
 	for (i = 0; i < path->nr_cids; i++) {
 		have = &path->cids[i];
 		if (have->seq != seq) {
-			if (path_same_cid(&have->cid, cid))
+			if (qrdma_cid_equal(&have->cid, cid))
 				return true;
 			continue;
 		}
 		*known = true;
-		if (!path_same_cid(&have->cid, cid))
+		if (!qrdma_cid_equal(&have->cid, cid))
 			return true;
 		/* number 0 came with the handshake; whether it had a token is not known here */
 		if (seq && memcmp(have->token, token, QRDMA_PATH_TOKEN))
