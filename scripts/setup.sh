@@ -4,10 +4,14 @@
 # and the kernel image that the test machines boot.  Called by make; does
 # nothing, quickly, when nothing is missing.
 #
-# usage: setup.sh [packages] [image] [source]     (default: packages image)
+# usage: setup.sh [packages] [image] [source] [source:SUITE]
+#        (default: packages image)
 #
-# "image" and "source" go to the cache directory (see scripts/env.sh); neither
-# is installed.  "source" prints the directory of the unpacked kernel source.
+# "image" and the sources go to the cache directory (see scripts/env.sh);
+# nothing of it is installed.  "source" prints the directory of the kernel
+# source of the stock kernel's version, "source:SUITE" that of the kernel in
+# another Debian suite ("trixie", "testing"), which exits 4 when the machine's
+# mirror does not have it.
 set -eu
 
 REPO=$(cd "$(dirname "$0")/.." && pwd)
@@ -95,24 +99,118 @@ setup_image() {
 	fi
 }
 
+# unpack_source SERIES VERSION: the tree out of a fetched linux-source package.
+# One driver's register tables are a third of it, and nobody includes them.
+unpack_source() {
+	dir=$CACHE/source/linux-$1-$2
+	deb=$CACHE/source/deb-$1-$2
+	rm -rf "$dir.part"
+	mkdir -p "$dir.part"
+	tar -xJf "$deb/usr/src/linux-source-$1.tar.xz" -C "$dir.part" \
+		--strip-components=1 --no-wildcards-match-slash \
+		--exclude='linux-source-*/drivers/gpu/drm/amd/include/*'
+	mv -T "$dir.part" "$dir"
+	rm -rf "$deb"
+}
+
 setup_source() {
 	series=$(stock_series)
 	ver=$(stock_version)
 	dir=$CACHE/source/linux-$series-$ver
 	if [ ! -e "$dir/Makefile" ]; then
 		deb=$CACHE/source/deb-$series-$ver
-		rm -rf "$dir" "$deb" "$dir.part"
+		rm -rf "$dir" "$deb"
 		fetch_deb "linux-source-$series" "$ver" "$deb" || {
 			apt_update
 			fetch_deb "linux-source-$series" "$ver" "$deb"
 		} || die "cannot fetch linux-source-$series $ver"
-		mkdir -p "$dir.part"
-		tar -xJf "$deb/usr/src/linux-source-$series.tar.xz" \
-			-C "$dir.part" --strip-components=1
-		mv -T "$dir.part" "$dir"
-		rm -rf "$deb"
+		unpack_source "$series" "$ver"
 	fi
 	echo "$dir"
+}
+
+# Where this machine gets its own Debian packages from.
+mirror_uri() {
+	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	{
+		sed -n 's/^deb  *\(\[[^]]*\]  *\)*\([^ ]*\)  *'"$codename"' .*$/\2/p' \
+			/etc/apt/sources.list /etc/apt/sources.list.d/*.list || :
+		for file in /etc/apt/sources.list.d/*.sources; do
+			awk -v suite="$codename" 'BEGIN { RS = "" }
+			{
+				uri = ""; found = 0
+				pattern = "[ \t]" suite "[ \t]"
+				n = split($0, line, "\n")
+				for (i = 1; i <= n; i++) {
+					split(line[i], word, /[ \t]+/)
+					if (line[i] ~ /^URIs:/)
+						uri = word[2]
+					if (line[i] ~ /^Suites:/ && line[i] " " ~ pattern)
+						found = 1
+				}
+				if (found)
+					print uri
+			}' "$file"
+		done
+	} 2>/dev/null | head -n 1
+}
+
+# apt_suite SUITE COMMAND...: apt with the lists of another suite and nothing
+# else, in a directory of its own: the machine's apt is not touched.
+apt_suite() {
+	dir=$CACHE/suite/$1
+	cmd=$2
+	shift 2
+	"$cmd" -q -o Dir::Etc::sourcelist="$dir/sources.list" \
+		-o Dir::Etc::sourceparts=- -o Dir::State::lists="$dir/lists" \
+		-o Dir::Cache="$dir/cache" -o Dir::State::status="$dir/status" \
+		-o APT::Get::List-Cleanup=0 -o Acquire::Languages=none \
+		-o APT::Sandbox::User="$(id -un)" "$@"
+}
+
+# What the suite's linux-source package is, as "SERIES VERSION"; asked of the
+# mirror once a week.
+suite_kernel() {
+	dir=$CACHE/suite/$1
+	if [ -n "$(find "$dir/kernel" -mtime -7 2>/dev/null)" ]; then
+		cat "$dir/kernel"
+		return
+	fi
+	uri=$(mirror_uri)
+	[ -n "$uri" ] || return 1
+	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+	: >"$dir/status"
+	key=/usr/share/keyrings/debian-archive-keyring.gpg
+	echo "deb [signed-by=$key] $uri $1 main" >"$dir/sources.list"
+	apt_suite "$1" apt-get update >"$dir/log" 2>&1
+	series=$(apt_suite "$1" apt-cache depends linux-source 2>>"$dir/log" |
+		sed -n 's/^.*Depends: linux-source-//p')
+	ver=$(apt_suite "$1" apt-cache show "linux-source-$series" 2>>"$dir/log" |
+		sed -n 's/^Version: //p' | head -n 1)
+	[ -n "$series" ] && [ -n "$ver" ] || return 1
+	echo "$series $ver" | tee "$dir/kernel"
+}
+
+setup_suite_source() {
+	kernel=$(suite_kernel "$1") || {
+		say "the mirror of this machine has no kernel source of '$1'"
+		exit 4
+	}
+	series=${kernel% *}
+	ver=${kernel#* }
+	dir=$CACHE/source/linux-$series-$ver
+	if [ ! -e "$dir/Makefile" ]; then
+		deb=$CACHE/source/deb-$series-$ver
+		rm -rf "$dir" "$deb"
+		APT="apt_suite $1 apt-get -y"
+		fetch_deb "linux-source-$series" "$ver" "$deb" || {
+			rm -f "$CACHE/suite/$1/kernel"
+			say "cannot fetch linux-source-$series $ver"
+			exit 4
+		}
+		unpack_source "$series" "$ver"
+	fi
+	echo "$CACHE/source/linux-$series-$ver"
 }
 
 tmp=$(mktemp -d)
@@ -121,6 +219,7 @@ trap 'rm -rf "$tmp"' EXIT
 for part; do
 	case $part in
 	packages|image|source) "setup_$part" ;;
+	source:*) setup_suite_source "${part#source:}" ;;
 	*) die "unknown part: $part" ;;
 	esac
 done
