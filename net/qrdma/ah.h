@@ -17,7 +17,7 @@
 #define QRDMA_AH_H
 
 #include <linux/atomic.h>
-#include <linux/llist.h>
+#include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -34,6 +34,7 @@ enum {
  * @pd: protection domain that they live in
  * @wq: where they are destroyed
  * @work: destroys what is on @dead
+ * @lock: guards @dead; innermost; taken in any context
  * @dead: handles that nobody uses any more
  * @live: number of ib_ah objects
  * @created: how many there ever were
@@ -46,7 +47,8 @@ struct qrdma_ah_domain {
 	struct ib_pd *pd;
 	struct workqueue_struct *wq;
 	struct work_struct work;
-	struct llist_head dead;
+	spinlock_t lock;	/* guards dead */
+	struct list_head dead;
 	atomic_t live;
 	atomic64_t created;
 	atomic64_t failed;
@@ -69,16 +71,16 @@ struct qrdma_ah_domain {
 struct qrdma_ah {
 	refcount_t refs;
 	refcount_t uses;
-	unsigned long revoked;
+	bool revoked;
 	u32 flow_label;
 	struct ib_ah *ibah;
 	struct qrdma_ah_domain *domain;
-	struct llist_node node;
+	struct list_head node;
 };
 
 /**
  * struct qrdma_ah_cache - all handles towards one peer
- * @lock: guards @ah, @revoked, @attr
+ * @lock: guards @ah, @revoked, @attr; taken with bottom halves off
  * @domain: of the port
  * @revoked: no handle is given out any more, @attr is destroyed
  * @attr: path to the peer; holds a GID reference until revoked
@@ -87,7 +89,7 @@ struct qrdma_ah {
  * Owned by: struct qrdma_peer.
  */
 struct qrdma_ah_cache {
-	spinlock_t lock;
+	spinlock_t lock;	/* guards all of it */
 	struct qrdma_ah_domain *domain;
 	bool revoked;
 	struct rdma_ah_attr attr;
@@ -100,6 +102,7 @@ void qrdma_ah_domain_start(struct qrdma_ah_domain *domain, struct ib_pd *pd,
 
 /**
  * qrdma_ah_domain_stop() - wait until the last ib_ah is destroyed
+ * @domain: of the port
  *
  * The caller has revoked all caches and closed all lanes, so that no handle is in use nor can
  * come into use.
@@ -120,12 +123,22 @@ void qrdma_ah_cache_init(struct qrdma_ah_cache *cache, struct qrdma_ah_domain *d
 
 /**
  * qrdma_ah_cache_revoke() - the path is not valid any more, or the peer goes
+ * @cache: of the peer
  *
  * Afterwards no handle of this cache is posted with, and the GID reference is dropped.
  * Idempotent.
  * Context: process.
  */
 void qrdma_ah_cache_revoke(struct qrdma_ah_cache *cache);
+
+/** qrdma_ah_cache_check() - not revoked, and its GID still exists? Any context but hardirq. */
+bool qrdma_ah_cache_check(struct qrdma_ah_cache *cache);
+
+/** qrdma_ah_cache_leads_to() - not revoked, and that is the next hop? Any context but hardirq. */
+bool qrdma_ah_cache_leads_to(struct qrdma_ah_cache *cache, const u8 *dmac);
+
+/** qrdma_ah_cache_same() - not revoked, and the same path? Any context but hardirq. */
+bool qrdma_ah_cache_same(struct qrdma_ah_cache *cache, const struct rdma_ah_attr *attr);
 
 /**
  * qrdma_ah_cache_get() - the handle for a flow label

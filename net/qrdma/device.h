@@ -5,7 +5,7 @@
  * Owns: the ib_client, protection domain, receive pool, lanes, address handle domain, port state.
  * Called by: the module's start and stop, peer.c, datapath (look-ups, credit), ib_core (add,
  * remove, events), net device notifier.
- * Locks: device_lock (a spinlock, taken with bottom halves off) guards the list of devices.
+ * Locks: rdev_lock (a spinlock, taken with bottom halves off) guards the list of devices.
  * Lock order: see lane.h.
  *
  * Lifetime: found on the list (qrdma_device_find*()) from add to remove; the memory lives as long
@@ -69,21 +69,31 @@ struct qrdma_device_watch {
 /**
  * struct qrdma_device - a port
  * @ref: memory
- * @list: on the list of devices; under device_lock
+ * @list: on the list of devices; under rdev_lock
  * @ibdev: device; not to be followed without qrdma_device_alive() under a lock that remove takes
  * @port: port number
- * @name: "rxe0/1": for people
+ * @name: "rxe0:1": for people
  * @qkey: key of all its queue pairs; privileged (high bit)
  * @nlanes: number of lanes
  * @pd: protection domain
  * @ahs: address handle domain
  * @rx_pool: receive buffers of all lanes
+ * @rx_depth: receives posted per lane
+ * @wq: the module's workqueue
  * @capacity: bytes of credit that the pool can back (changes with the MTU)
  * @reserved: bytes of credit that sockets hold
+ * @refused: times that credit was refused
  * @max_msg: port MTU, at most QRDMA_UD_MAX
  * @up: the port is active
  * @gone: the device has been removed
+ * @events: what @event_work has to look at
+ * @event_work: serves port and GID events
+ * @event_handler: of ib_core
  * @gids: addresses of the port, RCU
+ * @debugfs: its file
+ * @mtu_changes: port MTU changes seen
+ * @link_changes: port state changes seen
+ * @gid_changes: GID table changes seen
  * @lane: the lanes
  *
  * Found by: (ib_device, port). Owned by: the list (one reference), peers, connections.
@@ -100,6 +110,7 @@ struct qrdma_device {
 	struct ib_pd *pd;
 	struct qrdma_ah_domain ahs;
 	struct qrdma_pool *rx_pool;
+	u32 rx_depth;
 	struct workqueue_struct *wq;
 	atomic64_t capacity;
 	atomic64_t reserved;

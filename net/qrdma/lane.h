@@ -27,6 +27,7 @@
 
 struct qrdma_device;
 struct qrdma_lane_ring;
+struct qrdma_rx_slot;
 
 /**
  * enum qrdma_lane_state - what a lane can do
@@ -161,7 +162,8 @@ struct qrdma_lane {
 	struct ib_cq *cq;
 	struct qrdma_pool *tx_pool;
 	enum qrdma_lane_state state;	/* written under both locks */
-	bool port_up;			/* under both locks */
+	u32 epoch;			/* parity: which of the two rings is in use; same */
+	bool port_up;			/* tx_lock */
 	unsigned long flags;		/* atomic bits */
 
 	spinlock_t tx_lock;		/* guards txq .. tx_stats */
@@ -170,56 +172,26 @@ struct qrdma_lane {
 	u32 tx_head;			/* next ring position to post; free running */
 	u32 tx_tail;			/* oldest position not completed; free running */
 	u32 tx_unsignaled;		/* posted since the last signalled one */
-	u32 tx_epoch;			/* which of the two rings is in use */
+	bool tx_retry;			/* the device had no room: the watchdog tries again */
 	u64 tx_progress;		/* when the tail last moved, ns */
 	struct qrdma_lane_ring *ring;
 	struct qrdma_lane_stats stats;	/* tx_* under tx_lock, rx_* under rx_lock, rest: worker */
 
 	spinlock_t rx_lock;		/* guards rx_* */
 	u32 rx_posted;
-	u32 rx_epoch;
 	u32 rx_free;			/* head of the list of free slots */
-	bool rx_paused;
+	bool rx_ok;			/* the queue pair takes receives */
+	bool rx_paused;			/* the pool was low */
 	u8 *grh;			/* GRH memory, one cache line aligned slot per receive */
 	u64 grh_dma;
 
-	struct work_struct reset_work;
-	struct work_struct refill_work;
-	struct work_struct room_work;
-	struct delayed_work watchdog;
+	struct delayed_work reset_work;	/* revives the queue pair */
+	struct delayed_work watchdog;	/* finds stuck sends, tries again */
+	struct work_struct refill_work;	/* the pool has recovered */
+	struct work_struct room_work;	/* tells who waits for send buffers */
+	wait_queue_head_t drained;	/* nothing is posted any more */
+	unsigned long last_reset;	/* jiffies */
 };
-
-/**
- * qrdma_lane_open() - make queue pair and rings, fill the receive ring
- * @lane: zeroed, with @dev and @index set
- * @cfg: copied
- *
- * Context: may sleep. Return: 0 or a negative errno (then nothing is left behind).
- */
-int qrdma_lane_open(struct qrdma_lane *lane, const struct qrdma_lane_config *cfg);
-
-/**
- * qrdma_lane_close() - give back everything that belongs to the device
- *
- * After that each call on the lane says -ENODEV, each queued send has had its done(-ENODEV), no
- * upward call is running or will be made. Buffers that are out stay valid.
- * Context: may sleep.
- */
-void qrdma_lane_close(struct qrdma_lane *lane);
-
-/** qrdma_lane_set_port() - port up: posts resume; down: nothing is posted, sends are refused with
- * -ENETDOWN and queued ones completed with it. Any context but hard interrupt.
- */
-void qrdma_lane_set_port(struct qrdma_lane *lane, bool up);
-
-/** qrdma_lane_set_mtu() - largest message from now on, bytes. Any context. */
-void qrdma_lane_set_mtu(struct qrdma_lane *lane, u32 max_msg);
-
-/** qrdma_lane_kick() - the receive pool has recovered: refill. Any context. */
-void qrdma_lane_kick(struct qrdma_lane *lane);
-
-/** qrdma_lane_reset() - the queue pair is to be reset (in a worker). Any context. */
-void qrdma_lane_reset(struct qrdma_lane *lane);
 
 /**
  * qrdma_lane_tx_get() - take a send buffer
@@ -233,13 +205,15 @@ struct qrdma_txbuf *qrdma_lane_tx_get(struct qrdma_lane *lane);
 
 /**
  * qrdma_lane_tx_get_urgent() - the same, out of the reserve as well
+ * @lane: lane it will be sent on
  *
  * For packets that free memory or end something: ACKs, probes, closes.
  */
 struct qrdma_txbuf *qrdma_lane_tx_get_urgent(struct qrdma_lane *lane);
 
 /**
- * qrdma_lane_tx_put() - the owner needs the buffer no more; NULL is fine
+ * qrdma_lane_tx_put() - the owner needs the buffer no more
+ * @tx: buffer or NULL
  *
  * May be called while the buffer is queued: it goes back to the pool after its completion (and
  * done() is still called). Any context; also after lane and device are gone.
@@ -272,6 +246,7 @@ int qrdma_lane_tx_queue(struct qrdma_lane *lane, struct qrdma_txbuf *tx, u32 len
 
 /**
  * qrdma_lane_flush() - post what is queued, as one chain
+ * @lane: lane
  *
  * What the ring has no room for stays queued and is posted by completions. A lane that is being
  * reset posts when it is up again. Context: any but hard interrupt.
@@ -323,6 +298,11 @@ static inline bool qrdma_ring_signal(u32 unsignaled, u32 every, bool last)
 
 /**
  * struct qrdma_grh_info - what the area in front of a received message says
+ * @saddr: source, IPv4 in mapped form
+ * @daddr: destination, same form
+ * @family: AF_INET or AF_INET6
+ * @tclass: traffic class or TOS
+ * @hop_limit: hop limit or TTL
  */
 struct qrdma_grh_info {
 	struct in6_addr saddr;
@@ -341,5 +321,34 @@ struct qrdma_grh_info {
  * Return: false when there is no such header.
  */
 bool qrdma_grh_parse(const u8 *grh, int version, struct qrdma_grh_info *info);
+
+/* For lane_qp.c only: the work that opening, closing and reviving need. */
+
+/** qrdma_lane_fail() - have a worker look at the queue pair; @force: reset it. Any context. */
+void qrdma_lane_fail(struct qrdma_lane *lane, bool force);
+
+/** qrdma_lane_reclaim() - take back ring positions before @upto; the last ended with @status */
+void qrdma_lane_reclaim(struct qrdma_lane *lane, u32 upto, int status, struct list_head *done);
+
+/** qrdma_lane_complete() - tell the owners of what is on @done. No lock held. */
+void qrdma_lane_complete(struct list_head *done);
+
+/** qrdma_lane_drop_queue() - take back all that is queued and not posted. tx_lock. */
+void qrdma_lane_drop_queue(struct qrdma_lane *lane, int status, struct list_head *done);
+
+/** qrdma_lane_post() - post what can be posted, what cannot be sent goes to @done. tx_lock. */
+void qrdma_lane_post(struct qrdma_lane *lane, struct list_head *done);
+
+/** qrdma_lane_rx_take() - the slot's buffer, unmapped; the slot is free. rx_lock. */
+struct qrdma_rxbuf *qrdma_lane_rx_take(struct qrdma_lane *lane, struct qrdma_rx_slot *slot);
+
+/** qrdma_lane_refill() - post receives while pool and device let us. rx_lock. */
+void qrdma_lane_refill(struct qrdma_lane *lane);
+
+/** qrdma_lane_tx_done() - completion of a send. Softirq. */
+void qrdma_lane_tx_done(struct ib_cq *cq, struct ib_wc *wc);
+
+/** qrdma_lane_rx_done() - completion of a receive. Softirq. */
+void qrdma_lane_rx_done(struct ib_cq *cq, struct ib_wc *wc);
 
 #endif /* QRDMA_LANE_H */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Peers: what a host answered when it was asked for its queue pairs (SIDR), and the answering.
+ * Peers: what a host answered when it was asked for its queue pairs.
  *
- * Owns: the cache of peers, the hedged resolution, the SIDR service, the decision that a path is
- * not valid any more.
+ * Owns: the cache of peers, the hedged resolution, the decision that a path is not valid any more.
  * Called by: datapath and socket layer; device.c through struct qrdma_device_watch; rdma_cm and
  * the neighbour table.
  *
@@ -12,8 +11,8 @@
  * answer: refcounted, never edited; when something changes there is a new peer and the users are
  * told.
  *
- * Locks: the hash lock and each entry's lock, both taken with bottom halves off, inside any
- * socket lock, never across a call upward.
+ * Locks: one lock for all of it, taken with bottom halves off, inside any socket lock, never held
+ * across event() or put(). Sending does not take it.
  *
  * Lifetime: an entry lives while it has users or is younger than peer_idle seconds; its peer is
  * revoked with it: holders of the peer can still read it, its address handles say -ESTALE.
@@ -29,54 +28,11 @@
 
 #include "ah.h"
 #include "device.h"
+#include "sidr.h"
 
 struct net;
+struct task_struct;
 struct qrdma_peer_entry;
-
-/** enum - numbers of the SIDR service */
-enum {
-	QRDMA_SIDR_PORT		= 20804,	/* in RDMA_PS_UDP; a module parameter */
-	QRDMA_SIDR_MAGIC	= 0x5144,	/* "QD" */
-	QRDMA_SIDR_VERSION	= 1,
-	QRDMA_SIDR_LANES	= QRDMA_LANES_MAX,
-};
-
-/**
- * struct qrdma_sidr - private data of the SIDR request and reply, and of a rejection; big endian
- * @magic: QRDMA_SIDR_MAGIC
- * @version: QRDMA_SIDR_VERSION
- * @len: bytes that count, from @magic on (the CM pads with zeroes to its own size)
- * @flags: none yet: sent as 0, ignored
- * @max_datagram: largest QUIC datagram that the sender's port takes, bytes
- * @qkey: key of the sender's queue pairs
- * @reason: rejection: enum qrdma_sidr_reason; else 0
- * @nlanes: number of @qpn
- * @qpn: the sender's queue pairs
- */
-struct qrdma_sidr {
-	__be16 magic;
-	u8 version;
-	u8 len;
-	__be16 flags;
-	__be16 max_datagram;
-	__be32 qkey;
-	__be16 reason;
-	u8 reserved;
-	u8 nlanes;
-	__be32 qpn[QRDMA_SIDR_LANES];
-};
-
-/**
- * enum qrdma_sidr_reason - why a request was rejected
- * @QRDMA_SIDR_OK: it was not
- * @QRDMA_SIDR_FORMAT: not a request that we understand
- * @QRDMA_SIDR_NO_PORT: the port that it came in by has no lanes (not yet, or not any more)
- */
-enum qrdma_sidr_reason {
-	QRDMA_SIDR_OK,
-	QRDMA_SIDR_FORMAT,
-	QRDMA_SIDR_NO_PORT,
-};
 
 /**
  * struct qrdma_peer - how to reach a host
@@ -111,7 +67,8 @@ struct qrdma_peer {
 	u64 resolved_ns;
 	/* private: for peer.c */
 	struct qrdma_ah_cache ahs;
-	struct qrdma_peer_entry *entry;	/* entry ref, until the peer dies */
+	struct qrdma_peer_entry *entry;	/* a reference, until the peer dies */
+	struct list_head chore;
 };
 
 /**
@@ -147,7 +104,7 @@ struct qrdma_peer_user;
  *	never overlap. @peer is set for READY and MTU, and borrowed; @err for GONE. Events that
  *	are overtaken by later ones may be left out (a READY before a GONE, say), never invented.
  *	It may run to its end after a cancel that it raced with: see qrdma_peer_user_cancel().
- * @hold: keep the memory of @user; called by qrdma_peer_resolve()
+ * @hold: keep the memory of @user. Any context but hard interrupt, with the lock of peer.c held.
  * @put: undoes @hold, once for each @hold; any context but hard interrupt, possibly within
  *	qrdma_peer_user_cancel() (so it must not take the socket lock; sock_put() is fine when the
  *	caller of cancel has a reference of its own)
@@ -163,16 +120,19 @@ struct qrdma_peer_user_ops {
  * struct qrdma_peer_user - somebody who wants to know; embedded in the connection
  * @ops: set by qrdma_peer_user_init()
  *
- * Owned by: the connection. Protected by: the entry's lock.
+ * Owned by: the connection. Protected by: the lock of peer.c.
  */
 struct qrdma_peer_user {
 	const struct qrdma_peer_user_ops *ops;
 	/* private: for peer.c */
 	struct list_head list;
 	struct qrdma_peer_entry *entry;
-	struct qrdma_peer *peer;	/* to be told; reference */
 	unsigned long pending;
 	int err;
+	bool told;			/* has had a READY, and no STALE since */
+	u32 attach;			/* counts resolutions */
+	u32 serving;			/* which of them the running event() belongs to */
+	const struct task_struct *server;	/* who runs event() */
 	struct work_struct work;
 };
 
@@ -223,15 +183,18 @@ int qrdma_peer_resolve(struct net *net, const struct in6_addr *local,
 void qrdma_peer_user_cancel(struct qrdma_peer_user *user);
 
 /**
- * qrdma_peer_user_attached() - is event() still wanted?
+ * qrdma_peer_user_attached() - are events wanted?
+ * @user: user
  *
- * Within a GONE event a user that was not cancelled counts as attached until event() returns or
- * resolves again. Stable under the lock that the owner holds around cancel and resolve.
+ * To be asked under the lock that the owner holds around cancel and resolve. Within event(): is
+ * this event still wanted? False when the owner has cancelled, or cancelled and resolved anew,
+ * since the event came about.
  */
 bool qrdma_peer_user_attached(const struct qrdma_peer_user *user);
 
 /**
  * qrdma_peer_suspect() - packets to this peer go unanswered
+ * @peer: in force or not
  *
  * Asks again in the background, at most once a second for all connections to that host. The same
  * answer: nothing happens. Another: READY with the new peer. None: nothing happens, the
@@ -251,6 +214,8 @@ void qrdma_peer_put(struct qrdma_peer *peer);
 
 /**
  * qrdma_peer_ah() - the address handle for a flow label towards the peer
+ * @peer: in force or not
+ * @flow_label: 20 bits
  *
  * To be kept by the connection for as long as its peer is the same, and dropped with
  * qrdma_ah_put().
@@ -311,48 +276,5 @@ struct qrdma_peer_stats {
 
 /** qrdma_peer_stats() - fill @stats. Any context. */
 void qrdma_peer_stats(struct qrdma_peer_stats *stats);
-
-/* What follows is arithmetic without a device, here so that it can be tested alone. */
-
-/**
- * struct qrdma_sidr_info - a struct qrdma_sidr, checked, in host order
- */
-struct qrdma_sidr_info {
-	u32 max_datagram;
-	u32 qkey;
-	u32 nlanes;
-	u32 qpn[QRDMA_SIDR_LANES];
-};
-
-/**
- * qrdma_sidr_build() - write private data
- * @sidr: result, all of it is set
- * @info: what to say
- * @reason: 0, or for a rejection
- *
- * Return: bytes.
- */
-u32 qrdma_sidr_build(struct qrdma_sidr *sidr, const struct qrdma_sidr_info *info, u16 reason);
-
-/**
- * qrdma_sidr_parse() - read and check private data
- * @data: bytes from the CM
- * @size: how many
- * @info: result
- *
- * Return: 0; -EPROTO (not ours, lengths or values wrong), -EPROTONOSUPPORT (another version).
- */
-int qrdma_sidr_parse(const void *data, u32 size, struct qrdma_sidr_info *info);
-
-/**
- * qrdma_peer_errno() - what the failure of one request means to a user
- * @event: enum rdma_cm_event_type
- * @status: of the event, or the errno of a call when @event is RDMA_CM_EVENT_ADDR_ERROR
- * @data: private data of a rejection, or NULL
- * @size: its length
- *
- * Return: negative errno.
- */
-int qrdma_peer_errno(int event, int status, const void *data, u32 size);
 
 #endif /* QRDMA_PEER_H */

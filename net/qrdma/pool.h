@@ -109,6 +109,7 @@ static inline struct qrdma_rxbuf *qrdma_rxbuf_of(struct qrdma_buf *buf)
  * @refs: one for the owner, one for the lane while queued
  * @qpn: destination queue pair
  * @qkey: its key
+ * @status: what @done will be told
  * @queued: the lane has it
  *
  * Found by: ring position. Owned by: the caller of qrdma_lane_tx_get(). Dies: with the later of
@@ -128,6 +129,7 @@ struct qrdma_txbuf {
 	refcount_t refs;
 	u32 qpn;
 	u32 qkey;
+	int status;
 	bool queued;
 };
 
@@ -153,7 +155,7 @@ struct qrdma_pool_stats {
  * struct qrdma_pool_ops - what a pool tells its creator
  * @resume: the pool was under its low mark (or had refused a buffer) and has recovered. Any
  *	context, pool lock held: may queue a work item and no more. Not called any more once
- *	qrdma_pool_close() has returned.
+ *	qrdma_pool_retire() or qrdma_pool_close() has returned.
  */
 struct qrdma_pool_ops {
 	void (*resume)(void *arg);
@@ -162,6 +164,8 @@ struct qrdma_pool_ops {
 /**
  * qrdma_pool_create() - a pool of receive or send buffers
  * @item_size: sizeof(struct qrdma_rxbuf) or sizeof(struct qrdma_txbuf)
+ * @first: buffers to be made at once, at least twice @low: when no memory can be had for more, so
+ *	many are out, and one of them will come back
  * @max: buffers that it may hold
  * @low: below this many buffers left the pool is low (qrdma_pool_is_low()), until twice as many
  *	are left
@@ -169,14 +173,23 @@ struct qrdma_pool_ops {
  * @ops: upward calls
  * @arg: their argument
  *
- * Buffers come into being when they are first asked for and stay; pages above a quarter of @max
- * go back to the system when they are not in use.
+ * The other buffers are made when they are first asked for; when more than a quarter of @max is not
+ * in use, what comes back beyond goes back to the system.
  *
  * Context: may sleep.
  * Return: the pool or NULL.
  */
-struct qrdma_pool *qrdma_pool_create(size_t item_size, u32 max, u32 low, int node,
+struct qrdma_pool *qrdma_pool_create(size_t item_size, u32 first, u32 max, u32 low, int node,
 				     const struct qrdma_pool_ops *ops, void *arg);
+
+/**
+ * qrdma_pool_retire() - no upward calls any more, and no buffers kept
+ * @pool: pool or NULL
+ *
+ * The creator still refers to the pool, but has stopped taking buffers; those that are out come
+ * back and are freed. On return ops->resume() neither runs nor will.
+ */
+void qrdma_pool_retire(struct qrdma_pool *pool);
 
 /**
  * qrdma_pool_close() - the creator is done with it
