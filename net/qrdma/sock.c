@@ -212,7 +212,8 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 	sock_check_credit(qs);
 	if (ev & QRDMA_EV_ESTABLISHED)
 		sock_on_established(qs);
-	if (ev & QRDMA_EV_ACKED)
+	/* Without FIN the engine says so each time that nothing is under way. */
+	if ((ev & QRDMA_EV_ACKED) && (sk->sk_shutdown & SEND_SHUTDOWN))
 		qs->acked = true;
 	if (qs->acked && qs->closing)
 		ev |= qrdma_conn_close(qs->conn, QRDMA_APP_CLOSE, true, qrdma_sock_now());

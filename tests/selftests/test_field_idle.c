@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Thousands of open sockets (F29): queue pairs belong to the port and not to the sockets, and a
+ * connection that does nothing costs little memory.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ends.h"
+#include "flow.h"
+#include "probe.h"
+#include "tap.h"
+
+enum { MEMORY_MAX = 16 << 10 };	/* bytes for each socket */
+
+/* Memory that is not free and not a cache, kB */
+static int64_t memory_used(void)
+{
+	shell("echo 3 >/proc/sys/vm/drop_caches");
+	return meminfo("MemTotal") - meminfo("MemFree") - meminfo("Cached") - meminfo("Buffers") -
+	       meminfo("AnonPages") - meminfo("SReclaimable");
+}
+
+static bool is_quiet(void *arg)
+{
+	return !stat_of("connections");
+}
+
+static int64_t qps(void)
+{
+	return port_number("rxe0:1", "qps") + port_number("rxe1:1", "qps");
+}
+
+static bool still_works(int (*pair)[2], int count)
+{
+	struct flow flow = { .size = 10000 };
+	int i, k, bad = 0;
+
+	for (i = 0; i < count; i += count / 20 + 1) {
+		for (k = 0; k < 2; k++) {
+			flow.tx = pair[i][k];
+			flow.rx = pair[i][!k];
+			flow_run(&flow);
+			if (flow_good(&flow))
+				continue;
+			tap_note("pair %d: %s", i, flow_describe(&flow));
+			bad++;
+		}
+	}
+	return !bad;
+}
+
+int main(void)
+{
+	int count = env_number("QRDMA_SOCKETS", 3000, 400) / 2, i, err = 0;
+	const struct end_options opt = { .idle_us = 600 * 1000000 };
+	const struct rlimit limit = { count * 2 + 100, count * 2 + 100 };
+	int (*pair)[2] = calloc(count, sizeof(*pair)), warm[2];
+	int64_t before, each, qps_before;
+	char name[48] = "";
+	static struct slab_shot first, last;
+
+	tap_start();
+	if (!pair || setrlimit(RLIMIT_NOFILE, &limit))
+		tap_bail("descriptors: %s", strerror(errno));
+	err = end_pair(warm, &opt);
+	tap_check(!err, "connect: %s", strerror(-err));
+	qps_before = qps();
+	slab_take(&first);
+	before = memory_used();
+	for (i = 0; i < count && !err; i++)
+		err = end_pair(pair[i], &opt);
+	tap_check(!err, "%d sockets are open: %s", 2 * i, strerror(-err));
+	if (err)
+		return tap_end();
+	each = (memory_used() - before) * 1024 / (2 * count);
+	slab_take(&last);
+	slab_growth(&first, &last, name);
+	tap_check(each < MEMORY_MAX, "%lld bytes of memory for each idle socket (slab cache most used: %s)",
+		  (long long)each, name);
+	tap_check(qps() == qps_before, "%lld queue pairs, as with one connection", (long long)qps());
+	tap_check(still_works(pair, count), "the connections are alive");
+	for (i = 0; i < count; i++) {
+		close(pair[i][0]);
+		close(pair[i][1]);
+	}
+	close(warm[0]);
+	close(warm[1]);
+	tap_check(wait_for(is_quiet, NULL), "all of them are over");
+	return tap_end();
+}

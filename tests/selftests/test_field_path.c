@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The network changes under a flow: neighbour entries go, the peer's address of hardware changes
+ * (F24), the MTU changes (F28). The flow goes on, and no packet leaves without a destination.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+
+#include "ends.h"
+#include "flow.h"
+#include "probe.h"
+#include "tap.h"
+
+#define MAC_NEW		"52:54:00:09:01:12"
+#define MAC_OLD		"52:54:00:09:01:02"
+#define ROCE_PORT	4791
+
+/* Watches an interface for RoCE packets to no destination. */
+struct watch {
+	int fd;
+	pthread_t thread;
+	_Atomic uint64_t roce;
+	_Atomic uint64_t nowhere;
+};
+
+static bool is_roce(const uint8_t *frame, ssize_t len)
+{
+	/* IPv4 without options, as rxe sends */
+	return len >= 42 && frame[12] == 8 && !frame[13] && frame[14] == 0x45 &&
+	       frame[23] == IPPROTO_UDP && (frame[36] << 8 | frame[37]) == ROCE_PORT;
+}
+
+static void *watch_run(void *arg)
+{
+	static const uint8_t zero[ETH_ALEN];
+	struct watch *watch = arg;
+	uint8_t frame[64];
+	ssize_t n;
+
+	while ((n = recv(watch->fd, frame, sizeof(frame), 0)) >= 0) {
+		if (!is_roce(frame, n))
+			continue;
+		watch->roce++;
+		watch->nowhere += !memcmp(frame, zero, sizeof(zero));
+	}
+	return NULL;
+}
+
+static void watch_start(struct watch *watch, const char *dev)
+{
+	struct sockaddr_ll at = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = if_nametoindex(dev),
+	};
+
+	watch->fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+	if (watch->fd < 0 || bind(watch->fd, (struct sockaddr *)&at, sizeof(at)) ||
+	    pthread_create(&watch->thread, NULL, watch_run, watch))
+		tap_bail("cannot watch %s: %s", dev, strerror(errno));
+}
+
+static void watch_stop(struct watch *watch)
+{
+	pthread_cancel(watch->thread);
+	pthread_join(watch->thread, NULL);
+	close(watch->fd);
+}
+
+static uint64_t step;
+
+/* Does it still move? */
+static void goes_on(struct flow *flow, const char *what)
+{
+	uint64_t want = flow_progress(flow) + step;
+	uint64_t got = flow_await(flow, want);
+
+	tap_check(got >= want, "%s: the flow goes on, %llu bytes by now", what,
+		  (unsigned long long)got);
+}
+
+static void changes(struct flow *flow, const char *what, const char *command)
+{
+	int rc = shell("%s", command);
+
+	if (rc)
+		tap_note("%s: exit code %d", command, rc);
+	goes_on(flow, what);
+}
+
+static void neighbours(struct flow *flow)
+{
+	struct watch watch = { 0 };
+
+	watch_start(&watch, "va");
+	changes(flow, "neighbours forgotten",
+		"ip neigh del $B4 dev va; ip neigh del $A4 dev vb");
+	/* va has the old address in its cache, until somebody notices that nothing comes back. */
+	changes(flow, "peer's hardware address changed",
+		"ip link set vb address " MAC_NEW "; ip neigh del $B4 dev va");
+	changes(flow, "peer's hardware address changed and told",
+		"ip link set vb address " MAC_OLD
+		"; ip neigh replace $B4 lladdr " MAC_OLD " dev va nud permanent"
+		"; ip neigh replace $A4 lladdr $(cat /sys/class/net/va/address) dev vb nud permanent");
+	watch_stop(&watch);
+	tap_check(watch.roce && !watch.nowhere,
+		  "%llu packets watched, %llu of them to no hardware address",
+		  (unsigned long long)watch.roce, (unsigned long long)watch.nowhere);
+}
+
+struct size {
+	int fd;
+	int64_t want;
+};
+
+static bool is_size(void *arg)
+{
+	struct size *size = arg;
+
+	return port_number("rxe0:1", "max_datagram") == size->want &&
+	       port_number("rxe1:1", "max_datagram") == size->want &&
+	       info_of(size->fd).max_datagram == size->want;
+}
+
+static void mtu(struct flow *flow, int mtu, int64_t datagram)
+{
+	struct size size = { .fd = flow->tx, .want = datagram };
+	int rc = shell("ip link set va mtu %d && ip link set vb mtu %d", mtu, mtu);
+
+	tap_check(!rc && wait_for(is_size, &size), "MTU %d: datagrams of %u bytes", mtu,
+		  info_of(flow->tx).max_datagram);
+	goes_on(flow, "after a change of MTU");
+}
+
+int main(void)
+{
+	const struct end_options opt = { 0 };
+	struct flow flow = { .half_close = true };
+	struct qrdma_info info;
+	int fd[2], err;
+
+	step = env_number("QRDMA_STEP_KB", 1024, 128) << 10;
+	tap_start();
+	err = end_pair(fd, &opt);
+	tap_check(!err, "connect: %s", strerror(-err));
+	if (err)
+		return tap_end();
+	flow.tx = fd[0];
+	flow.rx = fd[1];
+	flow_start(&flow);
+	goes_on(&flow, "before");
+	neighbours(&flow);
+	mtu(&flow, 1500, 1020);
+	mtu(&flow, 9000, 4092);
+	mtu(&flow, 1280, 1020);
+	mtu(&flow, 4200, 4092);
+	flow_stop(&flow);
+	flow_wait(&flow);
+	tap_check(flow_good(&flow) && flow.saw_end, "every byte arrived: %s", flow_describe(&flow));
+	info = info_of(fd[0]);
+	tap_note("%llu packets sent, %llu lost; %u times another answer for the peer, %u resets; "
+		 "%lld refused as too long",
+		 (unsigned long long)info.packets_sent, (unsigned long long)info.packets_lost,
+		 info.peer_changes, info.lane_resets,
+		 (long long)lanes_number("rxe0:1", "tx_oversize"));
+	return tap_end();
+}
