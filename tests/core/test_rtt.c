@@ -87,7 +87,7 @@ Q_TEST(rtt_loss_delay)
 	Q_EXPECT_EQ(test, qrdma_rtt_loss_delay(&rtt, S), MS);
 }
 
-/* F01: floored by the slowest loop of late, but never more than the PTO */
+/* F01: floored by the slowest loop of late, but not by more than two PTOs */
 Q_TEST(rtt_slowest_loop)
 {
 	struct qrdma_rtt rtt;
@@ -99,7 +99,7 @@ Q_TEST(rtt_slowest_loop)
 	qrdma_rtt_loop(&rtt, 300 * US, now + MS);
 	Q_EXPECT_EQ(test, qrdma_rtt_slowest(&rtt), 1500 * US);
 	Q_EXPECT_EQ(test, qrdma_rtt_loss_delay(&rtt, 10 * MS), 1500 * US);
-	Q_EXPECT_EQ(test, qrdma_rtt_loss_delay(&rtt, 800 * US), 800 * US);
+	Q_EXPECT_EQ(test, qrdma_rtt_loss_delay(&rtt, 400 * US), 800 * US);
 	/* it counts for one window at least, and for two at most */
 	qrdma_rtt_loop(&rtt, 250 * US, now + QRDMA_LOOP_WINDOW);
 	Q_EXPECT_EQ(test, qrdma_rtt_slowest(&rtt), 1500 * US);

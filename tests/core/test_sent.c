@@ -152,13 +152,43 @@ Q_TEST(sent_reserve_only)
 	qrdma_sent_ring_init(&ring);
 	Q_EXPECT_EQ(test, qrdma_sent_ring_reserve(&ring, 40), 0);
 	qrdma_sent_ring_trim(&ring);
-	Q_EXPECT_EQ(test, qrdma_sent_ring_reserve(&ring, 39), -EINVAL);
-	Q_EXPECT_EQ(test, qrdma_sent_ring_reserve(&ring, 40), 0);
+	Q_EXPECT_EQ(test, qrdma_sent_ring_reserve(&ring, 1), 0);
+	Q_EXPECT_LE(test, ring.chunks, 2);
+	Q_EXPECT_EQ(test, put(&ring, 1), 0);
+	Q_EXPECT_NULL(test, qrdma_sent_ring_find(&ring, 0));
+	settle(&ring, 1);
+	qrdma_sent_ring_trim(&ring);
 	Q_EXPECT_EQ(test, put(&ring, 1000), 0);
 	Q_EXPECT_EQ(test, pn_of(qrdma_sent_ring_up(&ring, 0, U64_MAX)), 1000);
 	Q_EXPECT_EQ(test, qrdma_sent_ring_reserve(&ring, 1200), 0);
 	Q_EXPECT_EQ(test, put(&ring, 1100), 0);
 	Q_EXPECT_EQ(test, pn_of(qrdma_sent_ring_up(&ring, 1001, U64_MAX)), 1100);
+	qrdma_sent_ring_clear(&ring);
+}
+
+/* Numbers used without a record: no chunk for them, and they are not in the way. */
+Q_TEST(sent_pass)
+{
+	struct qrdma_sent_ring ring;
+	u64 pn;
+
+	qrdma_sent_ring_init(&ring);
+	for (pn = 0; pn < 1000; pn++)
+		Q_ASSERT_EQ(test, qrdma_sent_ring_pass(&ring, pn), 0);
+	Q_EXPECT_EQ(test, ring.chunks, 0);
+	Q_EXPECT_EQ(test, put(&ring, 1000), 0);
+	for (pn = 1001; pn < 2000; pn++)
+		Q_ASSERT_EQ(test, qrdma_sent_ring_pass(&ring, pn), 0);
+	Q_EXPECT_EQ(test, ring.chunks, 1);
+	Q_EXPECT_EQ(test, qrdma_sent_ring_pass(&ring, 1999), -EINVAL);
+	Q_EXPECT_EQ(test, qrdma_sent_ring_pass(&ring, 1000 + QRDMA_SENT_MAX), -ENOBUFS);
+	Q_EXPECT_EQ(test, put(&ring, 2000), 0);
+	Q_EXPECT_NULL(test, qrdma_sent_ring_find(&ring, 1500));
+	Q_EXPECT_EQ(test, pn_of(qrdma_sent_ring_up(&ring, 1001, U64_MAX)), 2000);
+	Q_EXPECT_EQ(test, pn_of(qrdma_sent_ring_down(&ring, 1999, 0)), 1000);
+	settle(&ring, 1000);
+	qrdma_sent_ring_trim(&ring);
+	Q_EXPECT_EQ(test, ring.base, 2000);
 	qrdma_sent_ring_clear(&ring);
 }
 
@@ -265,5 +295,6 @@ Q_SUITE("qrdma-sent",
 	Q_CASE(sent_cap),
 	Q_CASE(sent_far_jumps),
 	Q_CASE(sent_reserve_only),
+	Q_CASE(sent_pass),
 	Q_CASE(sent_random_against_array),
 	Q_CASE(sent_without_memory));

@@ -168,8 +168,9 @@ void qrdma_cong_reset(struct qrdma_cong *c, u64 now);
 void qrdma_cong_set_mds(struct qrdma_cong *c, u32 mds);
 
 /**
- * qrdma_cong_in_recovery() - was a packet sent at @sent_time within (or before) the recovery
- * period?
+ * qrdma_cong_in_recovery() - was a packet sent within the recovery period, or before it?
+ * @c: the object
+ * @sent_time: when it was sent, ns
  */
 static inline bool qrdma_cong_in_recovery(const struct qrdma_cong *c, u64 sent_time)
 {

@@ -137,8 +137,10 @@ static inline bool qrdma_pnspace_ack_due(const struct qrdma_pnspace *ps, u64 now
 }
 
 /**
- * qrdma_pnspace_ack_useful() - would an ACK frame, sent along with other frames, tell the peer
- * something new?
+ * qrdma_pnspace_ack_useful() - would an ACK frame tell the peer something new?
+ * @ps: the space
+ *
+ * Then it is sent along with other frames, although none is due.
  */
 static inline bool qrdma_pnspace_ack_useful(const struct qrdma_pnspace *ps)
 {

@@ -452,8 +452,12 @@ static inline void qrdma_recovery_set_mds(struct qrdma_recovery *r, u32 mds)
 u64 qrdma_recovery_pto(const struct qrdma_recovery *r, u8 space);
 
 /**
- * qrdma_recovery_largest_acked() - for the length of packet numbers (RFC 9000 A.2); false:
- * nothing was acknowledged
+ * qrdma_recovery_largest_acked() - for the length of packet numbers (RFC 9000 A.2)
+ * @r: the object
+ * @space: enum qrdma_space
+ * @pn: the largest acknowledged
+ *
+ * Return: false: nothing was acknowledged.
  */
 static inline bool qrdma_recovery_largest_acked(const struct qrdma_recovery *r, u8 space, u64 *pn)
 {
@@ -462,8 +466,10 @@ static inline bool qrdma_recovery_largest_acked(const struct qrdma_recovery *r, 
 }
 
 /**
- * qrdma_recovery_shrink() - the connection is idle: give back memory of spaces with nothing on
- * record
+ * qrdma_recovery_shrink() - the connection is idle: give back what memory can be
+ * @r: the object
+ *
+ * That is all of each space with nothing on record.
  */
 void qrdma_recovery_shrink(struct qrdma_recovery *r);
 

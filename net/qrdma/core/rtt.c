@@ -51,7 +51,7 @@ void qrdma_rtt_loop(struct qrdma_rtt *rtt, u64 took, u64 now)
 u64 qrdma_rtt_loss_delay(const struct qrdma_rtt *rtt, u64 pto)
 {
 	u64 round = max(rtt->smoothed, rtt->latest);
-	u64 floor = max(min(qrdma_rtt_slowest(rtt), pto), rtt->granularity);
+	u64 floor = min(qrdma_rtt_slowest(rtt), QRDMA_LOOP_PTOS * pto);
 
-	return max(round + round / 8, floor);
+	return max(max(round + round / 8, rtt->granularity), floor);
 }

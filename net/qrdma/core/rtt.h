@@ -17,6 +17,9 @@
 /* the slowest loop of at least that time back counts */
 #define QRDMA_LOOP_WINDOW	((u64)NSEC_PER_SEC)
 
+/* the floor that the slowest loop makes ends at that many PTOs */
+#define QRDMA_LOOP_PTOS		2
+
 /**
  * struct qrdma_rtt - estimate of the round trip time
  * @latest: last sample; 0 before the first
@@ -76,9 +79,7 @@ static inline u64 qrdma_rtt_slowest(const struct qrdma_rtt *rtt)
 	return max(rtt->loop[0], rtt->loop[1]);
 }
 
-/**
- * qrdma_rtt_pto() - the PTO without the peer's max_ack_delay and without backoff (RFC 9002 s6.2.1)
- */
+/** qrdma_rtt_pto() - the PTO without max_ack_delay and backoff (RFC 9002 s6.2.1) */
 static inline u64 qrdma_rtt_pto(const struct qrdma_rtt *rtt)
 {
 	return rtt->smoothed + max(4 * rtt->var, rtt->granularity);
@@ -87,10 +88,11 @@ static inline u64 qrdma_rtt_pto(const struct qrdma_rtt *rtt)
 /**
  * qrdma_rtt_loss_delay() - a packet is lost when a later one was acknowledged and it is as old
  * @rtt: the estimate
- * @pto: the PTO: more makes no sense for the floor
+ * @pto: the PTO, which bounds the floor
  *
  * RFC 9002 s6.1.2, with the slowest loop as a floor (field case F01): a stalled CPU, here or
- * there, is not loss.
+ * there, is not loss. While a packet waits for that no PTO runs (s6.2.1), so the floor must not
+ * go far beyond one: QRDMA_LOOP_PTOS of them.
  */
 u64 qrdma_rtt_loss_delay(const struct qrdma_rtt *rtt, u64 pto);
 

@@ -119,10 +119,7 @@ struct qrdma_sent_ring {
 /** qrdma_sent_ring_init() - make an empty ring; allocates nothing */
 void qrdma_sent_ring_init(struct qrdma_sent_ring *ring);
 
-/**
- * qrdma_sent_ring_clear() - free all memory; the numbers sent are remembered, so the ring can be
- * used on
- */
+/** qrdma_sent_ring_clear() - free all memory; the ring can be used on and knows what was sent */
 void qrdma_sent_ring_clear(struct qrdma_sent_ring *ring);
 
 /**
@@ -130,8 +127,8 @@ void qrdma_sent_ring_clear(struct qrdma_sent_ring *ring);
  * @ring: the ring
  * @pn: its number, not below @next
  *
- * Return: 0; -ENOBUFS: too many numbers since the oldest live record; -ENOMEM; -EINVAL: @pn goes
- * backwards.
+ * Return: 0; -ENOBUFS: too many numbers since the oldest live record; -ENOMEM; -EINVAL: @pn is
+ * below @next.
  */
 int qrdma_sent_ring_reserve(struct qrdma_sent_ring *ring, u64 pn);
 
@@ -154,9 +151,7 @@ int qrdma_sent_ring_pass(struct qrdma_sent_ring *ring, u64 pn);
  */
 struct qrdma_sent *qrdma_sent_ring_push(struct qrdma_sent_ring *ring, u64 pn);
 
-/**
- * qrdma_sent_ring_find() - the record of a number, live or not; NULL when there is none (any more)
- */
+/** qrdma_sent_ring_find() - the record of a number, live or not; NULL: none, or no more */
 struct qrdma_sent *qrdma_sent_ring_find(const struct qrdma_sent_ring *ring, u64 pn);
 
 /** qrdma_sent_ring_down() - live record with the largest number from @hi down to @lo, NULL: none */
@@ -165,15 +160,10 @@ struct qrdma_sent *qrdma_sent_ring_down(const struct qrdma_sent_ring *ring, u64 
 /** qrdma_sent_ring_up() - live record with the smallest number from @lo up to @hi, NULL: none */
 struct qrdma_sent *qrdma_sent_ring_up(const struct qrdma_sent_ring *ring, u64 lo, u64 hi);
 
-/**
- * qrdma_sent_ring_settle() - the record is not live any more; it stays readable until the next trim
- */
+/** qrdma_sent_ring_settle() - the record is not live any more, but readable until the next trim */
 void qrdma_sent_ring_settle(struct qrdma_sent_ring *ring, struct qrdma_sent *rec);
 
-/**
- * qrdma_sent_ring_trim() - move @base up to the oldest live record and give back the chunks below
- * it
- */
+/** qrdma_sent_ring_trim() - move @base to the oldest live record, give back the chunks below */
 void qrdma_sent_ring_trim(struct qrdma_sent_ring *ring);
 
 #endif /* QRDMA_CORE_SENT_H */
