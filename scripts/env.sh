@@ -4,7 +4,7 @@
 # The callers set REPO to the top of the work tree first.
 
 # Everything that is fetched or built once and kept between clones.
-CACHE=${QRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qrdma}
+CACHE=${QRDMA_CACHE:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/qrdma}
 export CACHE
 
 say() { echo "$*" >&2; }

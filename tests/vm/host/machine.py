@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """One QEMU process: its command line, its ports, its console log."""
 
+import ctypes
 import os
+import signal
 import socket
 import subprocess
 import tempfile
 
 RPC_PORTS = 8
+
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    """In the child: a QEMU whose run was killed must not stay behind."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Machine:
@@ -83,7 +93,8 @@ class Machine:
         self.stderr = tempfile.TemporaryFile(dir=self.workdir)
         self.proc = subprocess.Popen(
             args, stdin=subprocess.DEVNULL, stdout=self.stderr,
-            stderr=self.stderr, pass_fds=[s.fileno() for s in self.theirs])
+            stderr=self.stderr, pass_fds=[s.fileno() for s in self.theirs],
+            preexec_fn=die_with_parent)
         for sock in self.theirs:
             sock.close()
         self.theirs = []

@@ -20,11 +20,21 @@ COMPLAINTS = re.compile(
 TAP = re.compile(r"^(\[[ 0-9.]+\])?\s*(not ok |ok |# |1\.\.|K?TAP )")
 
 
+# guest/selftests.sh writes this before each test.
+TEST = re.compile(r"qrdma-vm: (test \S+)")
+
+
 def complaints(text, allow=()):
-    """Lines of a console log, after the mark, that no run may have."""
+    """Lines of a console log, after the mark, that no run may have; each with
+    the name of the test during which it came, where tests are named."""
     allowed = [re.compile(a) for a in allow]
     _, mark, tail = text.partition(MARK)
-    lines = (tail if mark else text).splitlines()
-    return [line for line in lines
-            if COMPLAINTS.search(line) and not TAP.search(line)
-            and not any(a.search(line) for a in allowed)]
+    found, test = [], ""
+    for line in (tail if mark else text).splitlines():
+        match = TEST.search(line)
+        if match:
+            test = match.group(1) + ": "
+        elif COMPLAINTS.search(line) and not TAP.search(line) \
+                and not any(a.search(line) for a in allowed):
+            found.append(test + line)
+    return found
