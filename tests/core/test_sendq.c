@@ -433,11 +433,13 @@ Q_TEST(sendq_random)
 Q_TEST(sendq_every_other_byte)
 {
 	u32 total = 8 * QRDMA_SENDQ_SPANS;
+	struct qrdma_span *span = q_zalloc(test, total * sizeof(*span));
 	u64 off, sent = 0, again = 0;
 	struct qrdma_mem mem;
 	struct qrdma_sendq q;
-	u32 i, n;
+	u32 i, n, nr = 0;
 
+	Q_ASSERT_NOT_NULL(test, span);
 	qrdma_mem_init(&mem, 1U << 20);
 	qrdma_sendq_init(&q, &mem);
 	Q_ASSERT_EQ(test, add(&q, total, total), 0);
@@ -461,12 +463,19 @@ Q_TEST(sendq_every_other_byte)
 	}
 	Q_EXPECT_EQ(test, q.una, 100);
 
-	/* what was noted as acknowledged is not sent again */
-	while ((n = send_next(test, &q, 100, &off)))
+	/* what was noted as acknowledged is not sent again, everything else is */
+	while ((n = send_next(test, &q, 100, &off))) {
+		Q_ASSERT_LT(test, nr, total);
+		span[nr].from = off;
+		span[nr++].to = off + n;
 		again += n;
+	}
 	check(test, &q);
 	Q_EXPECT_LE(test, again, total - QRDMA_SENDQ_SPANS - 50);
-	qrdma_sendq_acked(&q, 0, total);
+	while (nr--)
+		qrdma_sendq_acked(&q, span[nr].from, span[nr].to - span[nr].from);
+	for (i = 0; i < 8 && (n = send_next(test, &q, total, &off)); i++)
+		qrdma_sendq_acked(&q, off, n);
 	Q_EXPECT_EQ(test, q.una, total);
 	check(test, &q);
 	Q_EXPECT_EQ(test, mem.used, 0);

@@ -92,7 +92,9 @@ static bool reasm_copies(const struct qrdma_mem *mem, const struct qrdma_buf *bu
 
 static struct qrdma_frag *reasm_first(const struct qrdma_reasm *reasm)
 {
-	return list_first_entry_or_null(&reasm->frags, struct qrdma_frag, node);
+	if (list_empty(&reasm->frags))
+		return NULL;
+	return list_first_entry(&reasm->frags, struct qrdma_frag, node);
 }
 
 /* The first record of the run behind @prev, which ends a run; NULL as @prev is the beginning. */

@@ -159,7 +159,9 @@ static u64 chunk_end(const struct qrdma_frag *chunk)
 
 static struct qrdma_frag *sendq_first(const struct qrdma_sendq *q)
 {
-	return list_first_entry_or_null(&q->chunks, struct qrdma_frag, node);
+	if (list_empty(&q->chunks))
+		return NULL;
+	return list_first_entry(&q->chunks, struct qrdma_frag, node);
 }
 
 static struct qrdma_frag *sendq_after(const struct qrdma_sendq *q, struct qrdma_frag *chunk)
