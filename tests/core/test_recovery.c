@@ -147,6 +147,33 @@ Q_TEST(recovery_pto_backoff)
 	bench_end(b);
 }
 
+/* F01, D12: a loop that was slow of late is waited for, up to two PTOs. */
+Q_TEST(recovery_pto_floor)
+{
+	struct bench *b = bench_new(test, true, true);
+	u64 i;
+
+	b->r.max_ack_delay = 0;
+	for (i = 0; i < 100; i++) {
+		bench_send(b, APP, 500);
+		b->now += i == 50 ? 500 * US : 200 * US;
+		bench_ack(b, APP, i, i, 0);
+	}
+	Q_EXPECT_LE(test, qrdma_recovery_pto(&b->r, APP), 301 * US);
+	bench_send(b, APP, 500);
+	Q_EXPECT_EQ(test, qrdma_recovery_deadline(&b->r), b->now + 500 * US);
+	b->now += 5 * MS;
+	bench_ack(b, APP, i, i, 0);
+	for (i++; i < 200; i++) {
+		bench_send(b, APP, 500);
+		b->now += 200 * US;
+		bench_ack(b, APP, i, i, 0);
+	}
+	bench_send(b, APP, 500);
+	Q_EXPECT_LE(test, qrdma_recovery_deadline(&b->r), b->now + 602 * US);
+	bench_end(b);
+}
+
 /* The PTO of the application space waits for the confirmation (RFC 9002 s6.2.1). */
 Q_TEST(recovery_pto_unconfirmed)
 {
@@ -838,6 +865,7 @@ Q_SUITE("qrdma-recovery",
 	Q_CASE(recovery_threshold_without_gaps),
 	Q_CASE(recovery_time_threshold),
 	Q_CASE(recovery_pto_backoff),
+	Q_CASE(recovery_pto_floor),
 	Q_CASE(recovery_pto_unconfirmed),
 	Q_CASE(recovery_client_anti_deadlock),
 	Q_CASE(recovery_server_blocked),

@@ -6,8 +6,8 @@
  * caller (the socket lock); has no clock, never sleeps.
  *
  * Where this goes beyond RFC 9002:
- *  - the time threshold is floored by the slowest loop from sending to the processed ACK that was
- *    seen lately, so that a stalled CPU is not taken for loss (field case F01, design D12);
+ *  - time threshold and PTO are floored by the slowest loop from sending to the processed ACK that
+ *    was seen lately, so that a stalled CPU is not taken for loss (field case F01, design D12);
  *  - a lost packet stays on record for some time; when it is acknowledged after all, the packet
  *    threshold rises to the reordering seen, and the controller may take back its cut;
  *  - whatever is in flight arms the PTO, whether its frames are sent again or not (F06);
@@ -55,6 +55,15 @@ void qrdma_recovery_destroy(struct qrdma_recovery *r)
 u64 qrdma_recovery_pto(const struct qrdma_recovery *r, u8 space)
 {
 	return qrdma_rtt_pto(&r->rtt) + (space == QRDMA_SPACE_APP ? r->max_ack_delay : 0);
+}
+
+/* How long the timer waits at first: the PTO, or what a slow loop takes if that is more. */
+static u64 recovery_patience(const struct qrdma_recovery *r, u8 space)
+{
+	u64 floor = qrdma_rtt_floor(&r->rtt, qrdma_recovery_pto(r, QRDMA_SPACE_APP));
+	u64 wait = max(qrdma_rtt_pto(&r->rtt), floor);
+
+	return space == QRDMA_SPACE_APP ? wait + r->max_ack_delay : wait;
 }
 
 /* The PTO with its backoff; what is longer than QRDMA_PTO_MAX to begin with is not made longer. */
@@ -636,7 +645,7 @@ static u64 recovery_pto_time(const struct qrdma_recovery *r, u8 *space)
 	for (i = 0; i < QRDMA_SPACES; i++) {
 		if (!r->space[i].out || (i == QRDMA_SPACE_APP && !r->confirmed))
 			continue;
-		t = r->space[i].last_sent + recovery_backoff(r, qrdma_recovery_pto(r, i));
+		t = r->space[i].last_sent + recovery_backoff(r, recovery_patience(r, i));
 		if (t < at) {
 			at = t;
 			*space = i;

@@ -51,7 +51,6 @@ void qrdma_rtt_loop(struct qrdma_rtt *rtt, u64 took, u64 now)
 u64 qrdma_rtt_loss_delay(const struct qrdma_rtt *rtt, u64 pto)
 {
 	u64 round = max(rtt->smoothed, rtt->latest);
-	u64 floor = min(qrdma_rtt_slowest(rtt), QRDMA_LOOP_PTOS * pto);
 
-	return max(max(round + round / 8, rtt->granularity), floor);
+	return max(max(round + round / 8, rtt->granularity), qrdma_rtt_floor(rtt, pto));
 }

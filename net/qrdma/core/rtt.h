@@ -86,13 +86,24 @@ static inline u64 qrdma_rtt_pto(const struct qrdma_rtt *rtt)
 }
 
 /**
+ * qrdma_rtt_floor() - what a timer should wait at least, going by the slowest loop
+ * @rtt: the estimate
+ * @pto: the PTO, which bounds it
+ *
+ * A stalled CPU, here or there, is not loss (field case F01, design D12). One very slow loop must
+ * not keep a real loss from being found for as long: QRDMA_LOOP_PTOS is the end of it.
+ */
+static inline u64 qrdma_rtt_floor(const struct qrdma_rtt *rtt, u64 pto)
+{
+	return min(qrdma_rtt_slowest(rtt), QRDMA_LOOP_PTOS * pto);
+}
+
+/**
  * qrdma_rtt_loss_delay() - a packet is lost when a later one was acknowledged and it is as old
  * @rtt: the estimate
  * @pto: the PTO, which bounds the floor
  *
- * RFC 9002 s6.1.2, with the slowest loop as a floor (field case F01): a stalled CPU, here or
- * there, is not loss. While a packet waits for that no PTO runs (s6.2.1), so the floor must not
- * go far beyond one: QRDMA_LOOP_PTOS of them.
+ * RFC 9002 s6.1.2, with the floor of qrdma_rtt_floor().
  */
 u64 qrdma_rtt_loss_delay(const struct qrdma_rtt *rtt, u64 pto);
 
