@@ -154,7 +154,7 @@ link_loss() {
 
 link_clear() {
 	for _dev in $(link_devs); do
-		tc qdisc del dev "$_dev" root 2>/dev/null
+		tc qdisc del dev "$_dev" root 2>/dev/null || :
 	done
 	return 0
 }
