@@ -111,12 +111,17 @@ static void input_open_done(struct qrdma_aead_op *op, int err)
  */
 static bool input_open(struct qrdma_sock *qs, struct input *in)
 {
+	int err;
+
 	in->qs = qs;
 	in->rx.op.done = input_open_done;
 	atomic_set(&in->turns, 0);
-	in->err = in->rx.aead->open(&in->rx.op);
-	if (in->err != -EINPROGRESS)
+	err = in->rx.aead->open(&in->rx.op);
+	if (err != -EINPROGRESS) {
+		in->err = err;
 		return true;
+	}
+	/* From here on @err of the record is the completion's, which may have been here already. */
 	sock_hold(&qs->sk);
 	qs->rxq.inflight++;
 	/*

@@ -154,6 +154,7 @@ static bool output_seal(struct qrdma_sock *qs, struct output *out)
 {
 	struct qrdma_path *path = &qs->path;
 	bool ok;
+	int err;
 
 	out->qs = qs;
 	out->lane = path->lane;
@@ -162,13 +163,15 @@ static bool output_seal(struct qrdma_sock *qs, struct output *out)
 	out->qkey = path->peer->qkey;
 	out->tx.op.done = output_sealed;
 	atomic_set(&out->turns, 0);
-	out->err = out->tx.aead->seal(&out->tx.op);
-	if (out->err != -EINPROGRESS) {
+	err = out->tx.aead->seal(&out->tx.op);
+	if (err != -EINPROGRESS) {
+		out->err = err;
 		output_post(out);
 		ok = !out->err;
 		output_put(qs, out);
 		return ok;
 	}
+	/* From here on @err of the record is the completion's, which may have been here already. */
 	sock_hold(&qs->sk);
 	qrdma_device_get(out->lane->dev);
 	qrdma_ah_get(out->ah);
