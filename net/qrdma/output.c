@@ -429,9 +429,7 @@ void qrdma_output_tx_room(struct qrdma_lane *lane)
 		WRITE_ONCE(qs->txq.waiting, false);
 		spin_unlock_bh(&w->lock);
 
-		lock_sock(&qs->sk);
-		qrdma_output_run(qs, QRDMA_EV_TX);
-		release_sock(&qs->sk);
+		qrdma_output_kick(qs);
 		sock_put(&qs->sk);
 
 		spin_lock_bh(&w->lock);
