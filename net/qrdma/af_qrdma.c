@@ -49,8 +49,6 @@ static int sock_take_port(struct qrdma_sock *qs, const union qrdma_addr *addr, i
 	port->v6only = qs->ipv6 && sk->sk_ipv6only;
 	port->ifindex = sk->sk_bound_dev_if ?: scope;
 	port->reuse = sk->sk_reuse;
-	port->reuseport = sk->sk_reuseport;
-	port->uid = sock_i_uid(sk);
 	err = qrdma_port_take(port, qrdma_addr_port(addr));
 	if (err)
 		return err;

@@ -50,8 +50,6 @@ bool qrdma_port_conflict(const struct qrdma_port *a, const struct qrdma_port *b)
 		return false;
 	if (a->reuse && b->reuse && !a->listening && !b->listening)
 		return false;
-	if (a->reuseport && b->reuseport && uid_eq(a->uid, b->uid))
-		return false;
 	return true;
 }
 

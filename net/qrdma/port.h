@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Ports: which local (address, port) is taken. QRDMA's own 16-bit space in each network
- * namespace, with the rules of TCP for wildcards, SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY.
+ * namespace, with the rules of TCP for wildcards, SO_REUSEADDR and IPV6_V6ONLY. (Kernels refuse
+ * SO_REUSEPORT for families other than their own.)
  *
  * Owns: the table. Packets are not found by it: that is demux.h.
  * Called by: the socket layer, process context. Lock: one mutex inside, taken under the socket
@@ -11,7 +12,6 @@
 #define QRDMA_PORT_H
 
 #include <linux/list.h>
-#include <linux/uidgid.h>
 
 #include "addr.h"
 
@@ -27,9 +27,7 @@ struct net;
  * @any: @addr is a wildcard
  * @v6only: an IPv6 wildcard that does not cover IPv4
  * @reuse: SO_REUSEADDR was set
- * @reuseport: SO_REUSEPORT was set
  * @listening: accepts connections, so that SO_REUSEADDR does not help others
- * @uid: who bound it
  *
  * Owned by: the socket that embeds it, which fills all but @node and @num before qrdma_port_take().
  * Protected by: the table's mutex while @num is not 0.
@@ -43,9 +41,7 @@ struct qrdma_port {
 	bool any;
 	bool v6only;
 	bool reuse;
-	bool reuseport;
 	bool listening;
-	kuid_t uid;
 };
 
 /**

@@ -290,6 +290,7 @@ static int sidr_try_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		err = rdma_resolve_route(id, SIDR_ROUTE_MS);
 		if (!err)
 			return 0;
+		err = qrdma_sidr_errno(RDMA_CM_EVENT_ROUTE_ERROR, err, NULL, 0);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		err = sidr_connect(try, id);
