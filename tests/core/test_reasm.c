@@ -447,6 +447,41 @@ Q_TEST(reasm_unread_to_the_cap)
 	finish(test, &r);
 }
 
+/*
+ * A peer that fills its packets may use a window of a quarter of the cap, unread, whichever packet
+ * comes late or when every other one does.
+ */
+Q_TEST(reasm_honest_peer)
+{
+	static const u32 sizes[] = { 990, 1400, 4000 };
+	u32 cap = 256U << 10, i, j, k, n;
+	struct qrdma_reasm r;
+	struct qrdma_mem mem;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		n = cap / 4 / sizes[i];
+		start(&r, &mem, cap);
+		for (j = 0; j < n; j += 2)
+			Q_ASSERT_EQ(test, put(&r, j * sizes[i], sizes[i]), 0);
+		for (j = 1; j < n; j += 2)
+			Q_ASSERT_EQ(test, put(&r, j * sizes[i], sizes[i]), 0);
+		check(test, &r);
+		Q_EXPECT_EQ(test, get(test, &r, cap), n * sizes[i]);
+		finish(test, &r);
+
+		for (k = 0; k < n; k++) {
+			start(&r, &mem, cap);
+			for (j = 0; j < n; j++)
+				if (j != k)
+					Q_ASSERT_EQ(test, put(&r, j * sizes[i], sizes[i]), 0);
+			Q_ASSERT_EQ(test, put(&r, k * sizes[i], sizes[i]), 0);
+			check(test, &r);
+			Q_EXPECT_EQ(test, qrdma_reasm_readable(&r), n * sizes[i]);
+			finish(test, &r);
+		}
+	}
+}
+
 /* Many frames of one packet: the buffer is charged once, records are bounded. */
 Q_TEST(reasm_flood_of_frames)
 {
@@ -553,6 +588,7 @@ Q_SUITE("qrdma-reasm",
 	Q_CASE(reasm_flood_of_gaps),
 	Q_CASE(reasm_flood_to_the_cap),
 	Q_CASE(reasm_unread_to_the_cap),
+	Q_CASE(reasm_honest_peer),
 	Q_CASE(reasm_flood_of_frames),
 	Q_CASE(reasm_two_accounts),
 	Q_CASE(reasm_out_of_memory));

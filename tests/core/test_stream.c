@@ -109,10 +109,10 @@ static s64 limit(struct qrdma_streams *t, u64 type, u64 id, u64 max)
 	return err == -EPROTO ? verdict : err;
 }
 
-/* Write pattern bytes behind what was written. */
+/* Write pattern bytes behind what was written, in a chunk with some room behind them. */
 static int add(struct qrdma_streams *t, struct qrdma_stream *s, u32 len)
 {
-	struct qrdma_buf *buf = qrdma_buf_alloc(len, GFP_KERNEL);
+	struct qrdma_buf *buf = qrdma_buf_alloc(len + 500, GFP_KERNEL);
 	int err;
 	u32 i;
 
@@ -718,6 +718,44 @@ Q_TEST(stream_limits_of_the_peer)
 	finish(test, t);
 }
 
+/* As many as there may be, ended in another order than they were opened in. */
+Q_TEST(stream_many)
+{
+	struct qrdma_streams *t = table(test, true, 10000, 1000, QRDMA_STREAMS_PEER_MAX);
+	const u64 last = 4 * (QRDMA_STREAMS_PEER_MAX - 1);
+	struct qrdma_stream *s;
+	u64 id, i;
+
+	Q_EXPECT_EQ(test, data(t, last, 0, 1, false), 0);
+	Q_EXPECT_EQ(test, data(t, last + 2, 0, 1, false), 0);
+	Q_EXPECT_EQ(test, data(t, last + 4, 0, 1, false), QRDMA_ERR_STREAM_LIMIT_ERROR);
+	Q_EXPECT_EQ(test, t->nr, 2 * QRDMA_STREAMS_PEER_MAX);
+	for (i = 0; i < QRDMA_STREAMS_PEER_MAX; i++) {
+		id = 4 * (i * 37 % QRDMA_STREAMS_PEER_MAX) + 2;
+		s = qrdma_streams_find(t, id);
+		Q_ASSERT_NOT_NULL(test, s);
+		Q_ASSERT_EQ(test, s->id, id);
+		Q_EXPECT_EQ(test, qrdma_stream_can_write(s), -EPIPE);
+		Q_EXPECT_EQ(test, qrdma_stream_reset(t, s, 1), -EPIPE);
+		Q_EXPECT_EQ(test, data(t, id, 0, 1, true), 0);
+		qrdma_stream_release(t, s, 0);
+		Q_EXPECT_NULL(test, qrdma_streams_find(t, id));
+		Q_EXPECT_EQ(test, t->nr, 2 * QRDMA_STREAMS_PEER_MAX - 1 - i);
+	}
+	Q_EXPECT_EQ(test, t->remote[QRDMA_UNI].read, QRDMA_STREAMS_PEER_MAX);
+
+	/* frames of streams take turns, too */
+	s = qrdma_streams_find(t, 0);
+	Q_EXPECT_EQ(test, qrdma_stream_reset(t, s, 1), 0);
+	qrdma_stream_stop(t, s, 2);
+	qrdma_stream_stop(t, qrdma_streams_find(t, 4), 3);
+	expect_ctl(test, t, QRDMA_FRAME_RESET_STREAM, 0, 0);
+	expect_ctl(test, t, QRDMA_FRAME_STOP_SENDING, 4, 3);
+	expect_ctl(test, t, QRDMA_FRAME_STOP_SENDING, 0, 2);
+	expect_quiet(test, t);
+	finish(test, t);
+}
+
 /* Fail each allocation of a frame that opens streams and carries bytes to be copied (F34). */
 Q_TEST(stream_out_of_memory)
 {
@@ -1011,5 +1049,6 @@ Q_SUITE("qrdma-stream",
 	Q_CASE(stream_reset_by_us),
 	Q_CASE(stream_limits_of_ours),
 	Q_CASE(stream_limits_of_the_peer),
+	Q_CASE(stream_many),
 	Q_CASE(stream_out_of_memory),
 	Q_CASE(stream_two_ends));

@@ -14,7 +14,9 @@
  *
  * A quarter of the cap is kept for bytes that continue what can be read: out-of-order
  * bytes, which may not be given up once acknowledged, can never block the byte that
- * everything waits for.
+ * everything waits for. A receive window of at most a quarter of the cap is never refused
+ * to a peer that fills its packets, whichever one is late and however slowly the bytes are
+ * read; when one is refused nevertheless, it is sent again.
  *
  * Where two frames disagree about a byte the first one wins (RFC 9000 s2.2 leaves it open).
  */
