@@ -70,30 +70,47 @@ static void input_put(struct qrdma_sock *qs, struct input *in)
 	qs->rxq.nfree++;
 }
 
-static u32 input_process(struct qrdma_sock *qs);
+/* The socket is on a batch list already? rxq.lock is held. */
+static bool input_mark_batched(struct qrdma_sock *qs)
+{
+	bool was = qs->rxq.batched;
+
+	lockdep_assert_held(&qs->rxq.lock);
+	qs->rxq.batched = true;
+	return was;
+}
+
+/* To the batch list of this CPU. The reference to @qs goes along. Softirqs are off. */
+static void input_batch(struct qrdma_sock *qs)
+{
+	struct input_batch *batch = this_cpu_ptr(&input_batches);
+
+	spin_lock(&batch->lock);
+	list_add_tail(&qs->rxq.batch, &batch->list);
+	spin_unlock(&batch->lock);
+	tasklet_schedule(&batch->tasklet);
+}
 
 /*
  * The second of submitter and completion is here: give the record back to the socket, which goes
- * on with it.
+ * on with it in the tasklet. Not here: an engine may end one request within the submission of
+ * another, when the socket's lock is held.
  */
 static void input_opened(struct input *in)
 {
 	struct qrdma_sock *qs = in->qs;
-	struct sock *sk = &qs->sk;
-
-	spin_lock_bh(&qs->rxq.lock);
-	list_add_tail(&in->node, &qs->rxq.done);
-	spin_unlock_bh(&qs->rxq.lock);
+	bool batched;
 
 	local_bh_disable();
-	bh_lock_sock(sk);
-	if (sock_owned_by_user(sk))
-		set_bit(QRDMA_DEFER_RX, &qs->deferred);
+	spin_lock(&qs->rxq.lock);
+	list_add_tail(&in->node, &qs->rxq.done);
+	batched = input_mark_batched(qs);
+	spin_unlock(&qs->rxq.lock);
+	if (batched)
+		sock_put(&qs->sk);
 	else
-		qrdma_output_run(qs, input_process(qs));
-	bh_unlock_sock(sk);
+		input_batch(qs);
 	local_bh_enable();
-	sock_put(sk);
 }
 
 static void input_open_done(struct qrdma_aead_op *op, int err)
@@ -271,7 +288,6 @@ static void input_work_batch(struct tasklet_struct *t)
 /* To the queue of its socket. The reference to @qs goes to the batch list, or is dropped. */
 static void input_enqueue(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 {
-	struct input_batch *batch = this_cpu_ptr(&input_batches);
 	bool first = false, full;
 
 	spin_lock(&qs->rxq.lock);
@@ -279,8 +295,7 @@ static void input_enqueue(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 	if (!full) {
 		list_add_tail(&rxbuf->item.list, &qs->rxq.in);
 		qs->rxq.nr++;
-		first = !qs->rxq.batched;
-		qs->rxq.batched = true;
+		first = !input_mark_batched(qs);
 	}
 	spin_unlock(&qs->rxq.lock);
 	if (full) {
@@ -288,14 +303,10 @@ static void input_enqueue(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 		atomic_inc(&qs->sk.sk_drops);
 		qrdma_buf_put(&rxbuf->buf);
 	}
-	if (!first) {
+	if (first)
+		input_batch(qs);
+	else
 		sock_put(&qs->sk);
-		return;
-	}
-	spin_lock(&batch->lock);
-	list_add_tail(&qs->rxq.batch, &batch->list);
-	spin_unlock(&batch->lock);
-	tasklet_schedule(&batch->tasklet);
 }
 
 /* Whose datagram is it? NULL: nobody's, counted. */

@@ -450,6 +450,8 @@ void qrdma_link_work(struct work_struct *work)
 	if (test_and_clear_bit(QRDMA_TODO_RESOLVE, &qs->todo) && qs->live && !qs->path.peer &&
 	    !qrdma_peer_user_attached(&qs->path.user) && link_resolve(qs))
 		link_retry_later(qs);
+	if (test_and_clear_bit(QRDMA_TODO_SEND, &qs->todo))
+		qrdma_output_run(qs, QRDMA_EV_TX);
 	release_sock(sk);
 	sock_put(sk);
 }

@@ -132,8 +132,9 @@ static void output_finish_async(struct output *out)
 	qrdma_ah_put(out->ah);
 	qrdma_device_put(lane->dev);
 	kmem_cache_free(output_cache, out);
+	/* The socket's lock may be held: by the submitter, or by one whose seal ends ours. */
 	if (atomic_dec_return(&qs->txq.inflight) == QRDMA_ASYNC_MAX / 2)
-		qrdma_output_kick(qs);
+		qrdma_sock_todo(qs, QRDMA_TODO_SEND);
 	sock_put(&qs->sk);
 }
 
@@ -380,7 +381,8 @@ void qrdma_output_timeout(struct qrdma_sock *qs)
 	qrdma_output_run(qs, ev);
 }
 
-void qrdma_output_kick(struct qrdma_sock *qs)
+/* Something may be sent again. No lock is held, softirqs are on. */
+static void output_kick(struct qrdma_sock *qs)
 {
 	struct sock *sk = &qs->sk;
 
@@ -429,7 +431,7 @@ void qrdma_output_tx_room(struct qrdma_lane *lane)
 		WRITE_ONCE(qs->txq.waiting, false);
 		spin_unlock_bh(&w->lock);
 
-		qrdma_output_kick(qs);
+		output_kick(qs);
 		sock_put(&qs->sk);
 
 		spin_lock_bh(&w->lock);

@@ -27,12 +27,6 @@ void qrdma_output_stop(void);
  */
 void qrdma_output_run(struct qrdma_sock *qs, u32 ev);
 
-/**
- * qrdma_output_kick() - something may be sent again. Any context but hard interrupt, no lock, a
- * reference.
- */
-void qrdma_output_kick(struct qrdma_sock *qs);
-
 /** qrdma_output_arm() - an alarm was set: see that the timer is early enough. Socket lock. */
 void qrdma_output_arm(struct qrdma_sock *qs);
 

@@ -147,6 +147,7 @@ enum {
 	QRDMA_TODO_KEYS,	/* derive the next key generation */
 	QRDMA_TODO_RESOLVE,	/* ask for the peer again */
 	QRDMA_TODO_RETIRE,	/* the connection is over */
+	QRDMA_TODO_SEND,	/* operations of the AEAD have ended: there is room for more */
 };
 
 /**
@@ -349,8 +350,8 @@ void qrdma_sock_init(struct qrdma_sock *qs, bool ipv6, work_func_t work,
 		     enum hrtimer_restart (*timer)(struct hrtimer *timer));
 
 /**
- * qrdma_sock_todo() - have a QRDMA_TODO_* bit served in process context. Socket lock, any
- * context.
+ * qrdma_sock_todo() - have a QRDMA_TODO_* bit served in process context. Any context; the socket
+ * lock, but for QRDMA_TODO_SEND, which needs only a reference.
  */
 void qrdma_sock_todo(struct qrdma_sock *qs, int bit);
 
