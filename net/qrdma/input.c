@@ -231,15 +231,12 @@ static void input_fetch(struct qrdma_sock *qs)
 	spin_unlock_bh(&qs->rxq.lock);
 }
 
-/* All that is there. Socket lock, any context. Return: event bits. */
-static u32 input_process(struct qrdma_sock *qs)
+/* What was fetched, as far as the AEAD takes it. */
+static u32 input_process_todo(struct qrdma_sock *qs, u64 now)
 {
 	struct qrdma_rxbuf *rxbuf;
-	u64 now = qrdma_sock_now();
-	u32 ev;
+	u32 ev = 0;
 
-	ev = input_process_done(qs, now);
-	input_fetch(qs);
 	while (qs->rxq.inflight < QRDMA_ASYNC_MAX) {
 		rxbuf = list_first_entry_or_null(&qs->rxq.todo, struct qrdma_rxbuf, item.list);
 		if (!rxbuf)
@@ -251,6 +248,26 @@ static u32 input_process(struct qrdma_sock *qs)
 			continue;
 		}
 		ev |= input_datagram(qs, rxbuf, now);
+	}
+	return ev;
+}
+
+/*
+ * All that is there. Socket lock, any context. Return: event bits.
+ *
+ * While the AEAD is behind, nothing is fetched: what waits in front of it is bounded by
+ * QRDMA_RXQ_MAX, fetched and not fetched each.
+ */
+static u32 input_process(struct qrdma_sock *qs)
+{
+	u64 now = qrdma_sock_now();
+	u32 ev;
+
+	ev = input_process_done(qs, now);
+	ev |= input_process_todo(qs, now);
+	if (list_empty(&qs->rxq.todo)) {
+		input_fetch(qs);
+		ev |= input_process_todo(qs, now);
 	}
 	return ev;
 }
