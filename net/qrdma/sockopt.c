@@ -18,7 +18,7 @@
  */
 static u64 sockopt_us_to_ms(u32 us)
 {
-	return DIV_ROUND_UP(us, 1000);
+	return us / 1000 + !!(us % 1000);	/* DIV_ROUND_UP() would wrap around */
 }
 
 static void sockopt_config_defaults(struct qrdma_config *config)

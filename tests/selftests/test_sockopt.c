@@ -182,6 +182,7 @@ TEST(parameters)
 	REFUSED(ack_delay_exponent, 21);
 	REFUSED(active_connection_id_limit, 1);
 	REFUSED(max_ack_delay, 16384001);
+	REFUSED(max_ack_delay, UINT32_MAX);
 	REFUSED(max_udp_payload_size, 1019);
 	REFUSED(max_data, 1ULL << 62);
 	REFUSED(max_stream_data_uni, 1ULL << 62);
