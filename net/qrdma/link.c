@@ -382,6 +382,8 @@ void qrdma_link_close(struct qrdma_sock *qs)
 
 	if (!qs->live)
 		return;
+	/* A request to retire that is on its way is for this connection, not for the next one. */
+	clear_bit(QRDMA_TODO_RETIRE, &qs->todo);
 	qrdma_demux_remove(qs);					/* 1 */
 	qs->live = false;					/* 2 */
 	qrdma_peer_user_cancel(&qs->path.user);			/* 3 */
