@@ -205,6 +205,20 @@ static int link_resolve(struct qrdma_sock *qs)
 				  &qs->path.user);
 }
 
+/*
+ * The peer is known, and there is no address handle for it. When it is stale again already, the
+ * next event is on its way; else none would come: ask anew.
+ */
+static void link_no_handle(struct qrdma_sock *qs, int err)
+{
+	qs->path.err = err;
+	if (err == -ESTALE)
+		return;
+	qrdma_peer_user_cancel(&qs->path.user);
+	link_drop_path(qs);
+	link_retry_later(qs);
+}
+
 static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 {
 	u64 now = qrdma_sock_now();
@@ -215,8 +229,7 @@ static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 			return;
 		err = link_take_path(qs, peer);
 		if (err) {
-			/* Stale again already: the next event is on its way. */
-			qs->path.err = err;
+			link_no_handle(qs, err);
 			return;
 		}
 		qs->path.changes++;
