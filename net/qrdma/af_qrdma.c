@@ -292,7 +292,8 @@ static void sock_close_begin(struct qrdma_sock *qs)
 	bool abort = sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime;
 
 	qrdma_input_drain(qs);
-	if (!qs->conn || sk->sk_state == TCP_SYN_SENT || sk->sk_state == TCP_CLOSE) {
+	/* With a connection that has ended there is nothing to deliver, nor to wait for. */
+	if (!qs->conn || sk->sk_state == TCP_SYN_SENT || qs->error.reason) {
 		sock_disconnect(qs);
 		return;
 	}
