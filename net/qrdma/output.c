@@ -247,6 +247,8 @@ static bool output_one(struct qrdma_sock *qs, u64 now, bool *blocked)
 	out = output_get(qs);
 	if (!out) {
 		*blocked = true;
+		/* Nothing that is on its way would bring us here again. */
+		qrdma_sock_set_alarm(qs, QRDMA_ALARM_RETRY, now + QRDMA_RETRY_NS);
 		qrdma_lane_tx_put(buf);
 		return false;
 	}
