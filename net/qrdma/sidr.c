@@ -22,7 +22,8 @@ static ushort service_port = QRDMA_SIDR_PORT;
 module_param(service_port, ushort, 0444);
 MODULE_PARM_DESC(service_port, "port of the address resolution service; the same on all hosts");
 
-static bool ecn = true;
+/* Off: the engine does not count its marked packets, so it would heed no mark (RFC 9000 s13.4). */
+static bool ecn;
 module_param(ecn, bool, 0644);
 MODULE_PARM_DESC(ecn, "send packets as ECN-capable");
 
