@@ -177,8 +177,7 @@ __poll_t qrdma_poll(struct file *file, struct socket *sock, struct poll_table_st
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	if (state != TCP_SYN_SENT) {
-		if (READ_ONCE(qs->readable) >= sock_rcvlowat(sk, 0, INT_MAX) ||
-		    READ_ONCE(qs->rx_reset))
+		if (READ_ONCE(qs->readable) >= qrdma_sock_lowat(qs) || READ_ONCE(qs->rx_reset))
 			mask |= EPOLLIN | EPOLLRDNORM;
 		if (shutdown & SEND_SHUTDOWN) {
 			mask |= EPOLLOUT | EPOLLWRNORM;

@@ -393,6 +393,18 @@ static inline u64 qrdma_sock_window_max(const struct qrdma_sock *qs)
 }
 
 /**
+ * qrdma_sock_lowat() - so many bytes make the socket readable. Any context, no lock.
+ *
+ * SO_RCVLOWAT, but no more than may come before the application reads: a window grows only then.
+ */
+static inline u32 qrdma_sock_lowat(const struct qrdma_sock *qs)
+{
+	u64 lowat = max(READ_ONCE(qs->sk.sk_rcvlowat), 1);
+
+	return min_t(u64, lowat, max_t(u64, READ_ONCE(qs->window) / 2, 1));
+}
+
+/**
  * qrdma_sock_rx_cap() - memory that received data may pin, bytes
  *
  * More than the window: a datagram of 1 KiB pins a page. What is small against its page is copied
