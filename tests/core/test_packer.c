@@ -279,6 +279,73 @@ Q_TEST(packer_window_full)
 	qpeer_free(p);
 }
 
+/* The pace: what may not leave yet has its time, and leaves then. */
+Q_TEST(packer_paced)
+{
+	struct qpeer *p = qpeer_new(test, false);
+	u32 i, paced = 0;
+	u64 at;
+
+	/* a round trip is known, the window is wide */
+	for (i = 0; i < 10; i++) {
+		qrdma_conn_ping(p->conn);
+		Q_ASSERT_GT(test, qpeer_take(p), 0);
+		p->now += 10 * NSEC_PER_MSEC;
+		qpeer_ack(p, p->got_pn, p->got_pn, 0);
+		qpeer_send(p);
+	}
+	p->conn->recovery.cong.s.cwnd = 200000;
+	for (i = 0; i < 30; i++)
+		qpair_write(p->conn, p->payload, 4096);
+	for (i = 0; i < 1000 && qrdma_conn_unsent(p->conn, 0); i++) {
+		if (qpeer_take(p) > 0)
+			continue;
+		at = qrdma_conn_deadline(p->conn);
+		Q_ASSERT_GT(test, at, p->now);
+		Q_ASSERT_LT(test, at, p->now + 10 * NSEC_PER_MSEC);
+		paced++;
+		p->now = at - 1;
+		Q_EXPECT_FALSE(test, qrdma_conn_timeout(p->conn, p->now) & QRDMA_EV_TX);
+		p->now = at;
+		Q_EXPECT_TRUE(test, qrdma_conn_timeout(p->conn, p->now) & QRDMA_EV_TX);
+	}
+	Q_EXPECT_EQ(test, qrdma_conn_unsent(p->conn, 0), 0);
+	Q_EXPECT_GT(test, paced, 2);
+	qpeer_free(p);
+}
+
+/* A probe brings the first bytes that are missing, before new ones and before later packets. */
+Q_TEST(packer_probe_repeats_first)
+{
+	struct qpeer *p = qpeer_new(test, false);
+	struct qrdma_frame *f;
+	u32 i;
+
+	qpeer_drain(p);
+	qpeer_ack(p, 0, p->got_pn, 0);
+	qpeer_send(p);
+	qpair_write(p->conn, p->payload, 3000);
+	Q_EXPECT_EQ(test, qpeer_drain(p), 3);
+	/* the peer has the last packet, then nothing more comes of it */
+	qpeer_ack(p, p->got_pn, p->got_pn, 0);
+	qpeer_send(p);
+	for (i = 0; i < 3; i++) {
+		while (!p->conn->probes) {
+			qpeer_drain(p);
+			qpeer_wait(p);
+			Q_ASSERT_EQ(test, qpeer_error(p), U64_MAX);
+		}
+		qpair_write(p->conn, p->payload, 1000);
+		Q_EXPECT_GT(test, qpeer_take(p), 0);
+		f = qpeer_find(p, QRDMA_FRAME_STREAM);
+		Q_ASSERT_NOT_NULL(test, f);
+		Q_EXPECT_EQ(test, f->stream.off, 0);
+		Q_EXPECT_GT(test, f->stream.len, 1000);
+		qpeer_drain(p);
+	}
+	qpeer_free(p);
+}
+
 /* Many gaps: the acknowledgment takes what fits and leaves room for others. */
 Q_TEST(packer_long_ack)
 {
@@ -310,4 +377,6 @@ Q_SUITE("qrdma-packer",
 	Q_CASE(packer_unsent_packet),
 	Q_CASE(packer_without_memory),
 	Q_CASE(packer_window_full),
+	Q_CASE(packer_paced),
+	Q_CASE(packer_probe_repeats_first),
 	Q_CASE(packer_long_ack));

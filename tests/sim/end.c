@@ -93,6 +93,7 @@ static void out_check(struct end *e, const struct out *o, u32 probes, bool one_m
 	if (o->tx.len > e->conn->path.max_datagram)
 		sim_fail(e->w, "end %d: datagram of %u bytes, the path takes %u", e->i, o->tx.len,
 			 e->conn->path.max_datagram);
+	/* a CONNECTION_CLOSE is not in flight */
 	if (r->in_flight > in_flight && r->in_flight > cwnd && !probes && !one_more)
 		sim_fail(e->w, "end %d: %llu in flight, window %llu", e->i, r->in_flight, cwnd);
 }
@@ -125,8 +126,7 @@ static bool out_build(struct end *e)
 	}
 	if (len != o->tx.len)
 		sim_fail(e->w, "end %d: built %d bytes, said %u", e->i, len, o->tx.len);
-	if (e->conn->phase == QRDMA_CONN_OPEN)
-		out_check(e, o, probes, one_more, in_flight);
+	out_check(e, o, probes, one_more, in_flight);
 	o->tx.op.done = out_sealed;
 	if (o->tx.aead->seal(&o->tx.op) != -EINPROGRESS) {
 		out_post(o);

@@ -35,6 +35,7 @@ static void draw_base(struct world *w, struct sim_params *p)
 
 static void draw_clean(struct world *w, struct sim_params *p)
 {
+	p->lossless = true;
 	p->exact = true;
 }
 
@@ -119,6 +120,7 @@ static void draw_stall(struct world *w, struct sim_params *p)
 {
 	p->stalls = sim_draw(w, 1, 100);
 	p->stall_max = sim_draw(w, 1, 4000) * SIM_US;
+	p->lossless = true;
 }
 
 static void draw_async(struct world *w, struct sim_params *p)
@@ -216,6 +218,7 @@ static void draw_chaos(struct world *w, struct sim_params *p)
 	draw_corrupt(w, p);
 	draw_async(w, p);
 	draw_stall(w, p);
+	p->lossless = false;
 	draw_mtu(w, p);
 	if (sim_chance(w, 500))
 		draw_narrow(w, p);

@@ -102,7 +102,8 @@ struct sim_script {
  * @close_early: the client closes at that time whatever goes on, 0: never
  * @idle_ms: idle time-out of both
  * @cong: controller
- * @exact: nothing is lost: expect no retransmission
+ * @lossless: nothing is lost: expect no packet to be taken for lost (field case F01)
+ * @exact: nothing is late either: expect no byte to be sent twice
  */
 struct sim_params {
 	struct sim_link link[2];
@@ -127,6 +128,7 @@ struct sim_params {
 	u64 close_early;
 	u32 idle_ms;
 	u32 cong;
+	bool lossless;
 	bool exact;
 };
 
@@ -226,7 +228,7 @@ bool sim_chance(struct world *w, u32 mille);
 void sim_at(struct world *w, u64 at, void (*fn)(struct world *w, void *arg), void *arg);
 /* one event; false: there is none */
 bool sim_step(struct world *w);
-__attribute__((format(printf, 2, 3)))
+__printf(2, 3)
 void sim_fail(struct world *w, const char *fmt, ...);
 
 /* link.c */

@@ -368,6 +368,11 @@ void qrdma_conn_set_rx_window(struct qrdma_conn *conn, u64 bytes)
 	qrdma_streams_set_window(&conn->streams, bytes);
 }
 
+void qrdma_conn_set_rx_mem_max(struct qrdma_conn *conn, u32 bytes)
+{
+	qrdma_mem_set_cap(&conn->streams.rx_mem, bytes);
+}
+
 void qrdma_conn_ping(struct qrdma_conn *conn)
 {
 	if (conn->phase == QRDMA_CONN_OPEN)

@@ -136,7 +136,8 @@ int qrdma_conn_install_next(struct qrdma_conn *conn, bool send, struct qrdma_slo
  * @conn: connection
  *
  * Return: 0, then call the packer; -EAGAIN: the last one is not confirmed yet (RFC 9001 s6.1) or
- * less than three PTOs old (s6.5), or the next generation is not derived yet; -ENOTCONN: closing or closed.
+ * less than three PTOs old (s6.5), or the next generation is not derived yet; -ENOTCONN: closing or
+ * closed.
  */
 int qrdma_conn_key_update(struct qrdma_conn *conn);
 
@@ -146,13 +147,14 @@ int qrdma_conn_key_update(struct qrdma_conn *conn);
  * @data: first byte of the next packet in it
  * @len: bytes left
  * @ecn: ECN codepoint of the datagram (0..3)
+ * @copy: keep no reference to @buf: it is wanted back soon, and what stays is copied
  * @op: what to open; valid after QRDMA_RX_OPEN; @op.done is the caller's
  * @aead: port to open with; set with @op
  * @drop: reason after QRDMA_RX_DROP, and after qrdma_conn_rx_finish() (QRDMA_DROP_NONE: used)
  * @wire: bytes of the packet on the wire
  * @gen: key generation chosen
  *
- * The caller zeroes it and sets @buf, @data, @len and @ecn. Then::
+ * The caller zeroes it and sets @buf, @data, @len, @ecn and @copy. Then::
  *
  *	while ((v = qrdma_conn_rx_begin(conn, rx, now)) != QRDMA_RX_DONE) {
  *		if (v == QRDMA_RX_DROP)
@@ -170,6 +172,7 @@ struct qrdma_rx {
 	u8 *data;
 	u32 len;
 	u8 ecn;
+	bool copy;
 	struct qrdma_aead_op op;
 	const struct qrdma_aead_ops *aead;
 	enum qrdma_drop drop;
@@ -378,6 +381,13 @@ void qrdma_conn_hold_credit(struct qrdma_conn *conn, bool hold);
  * @bytes: of connection and stream credit alike; credit already granted is never taken back
  */
 void qrdma_conn_set_rx_window(struct qrdma_conn *conn, u64 bytes);
+
+/**
+ * qrdma_conn_set_rx_mem_max() - another cap of memory pinned by received stream data
+ * @conn: connection
+ * @bytes: see struct qrdma_conn_config; what is pinned beyond it stays
+ */
+void qrdma_conn_set_rx_mem_max(struct qrdma_conn *conn, u32 bytes);
 
 /**
  * qrdma_conn_ping() - send a PING (keepalive); call the packer afterwards

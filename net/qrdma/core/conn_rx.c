@@ -142,14 +142,11 @@ static int conn_rx_ack(struct qrdma_conn *conn, const struct qrdma_rx *rx,
 	return 0;
 }
 
-/* Nothing of TLS is taken after a handshake out of band; what comes is counted, and that bounded. */
-static int conn_rx_crypto(struct qrdma_conn *conn, u64 end, u64 *verdict)
+/* Nothing of TLS is taken after a handshake out of band; how much may come is bounded. */
+static int conn_rx_crypto(u64 end, u64 *verdict)
 {
 	*verdict = QRDMA_ERR_CRYPTO_BUFFER_EXCEEDED;
-	if (end > QRDMA_CONN_CRYPTO_MAX)
-		return -EPROTO;
-	conn->crypto_high = max(conn->crypto_high, end);
-	return 0;
+	return end > QRDMA_CONN_CRYPTO_MAX ? -EPROTO : 0;
 }
 
 static int conn_rx_datagram(struct qrdma_conn *conn, const struct qrdma_frame *f, u64 *verdict)
@@ -187,7 +184,7 @@ static void conn_rx_close(struct qrdma_conn *conn, const struct qrdma_frame *f, 
 	qrdma_conn_begin_draining(conn, now);
 }
 
-/* Apply a frame. Return: 0; -EPROTO: *@verdict; -ENOMEM, -ENOBUFS: do not acknowledge the packet. */
+/* Apply a frame. Return: 0; -EPROTO: *@verdict; -ENOMEM, -ENOBUFS: the packet was not received. */
 static int conn_rx_frame(struct qrdma_conn *conn, struct qrdma_rx *rx, const struct qrdma_frame *f,
 			 u64 now, u64 *verdict)
 {
@@ -199,7 +196,8 @@ static int conn_rx_frame(struct qrdma_conn *conn, struct qrdma_rx *rx, const str
 	case QRDMA_FRAME_RESET_STREAM:
 	case QRDMA_FRAME_STOP_SENDING:
 	case QRDMA_FRAME_MAX_DATA ... QRDMA_FRAME_STREAMS_BLOCKED_UNI:
-		return qrdma_streams_on_frame(&conn->streams, f, rx->buf, verdict);
+		return qrdma_streams_on_frame(&conn->streams, f, rx->copy ? NULL : rx->buf,
+					      verdict);
 	case QRDMA_FRAME_PATH_CHALLENGE:
 		qrdma_path_on_challenge(&conn->path, f->path.data);
 		return 0;
@@ -208,7 +206,7 @@ static int conn_rx_frame(struct qrdma_conn *conn, struct qrdma_rx *rx, const str
 	case QRDMA_FRAME_RETIRE_CONNECTION_ID:
 		return qrdma_path_on_retire_cid(&conn->path, f->retire_cid.seq, verdict);
 	case QRDMA_FRAME_CRYPTO:
-		return conn_rx_crypto(conn, f->crypto.off + f->crypto.len, verdict);
+		return conn_rx_crypto(f->crypto.off + f->crypto.len, verdict);
 	case QRDMA_FRAME_DATAGRAM:
 	case QRDMA_FRAME_DATAGRAM_LEN:
 		return conn_rx_datagram(conn, f, verdict);

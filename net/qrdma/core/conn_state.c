@@ -3,7 +3,8 @@
  * What receiving, sending and timing of a connection share: acknowledged and lost frames, the ways
  * to its end, event bits and the deadline.
  *
- * Owns: struct qrdma_conn's phases. Called by: conn.c, conn_rx.c and packer.c under the socket lock.
+ * Owns: the phases of struct qrdma_conn. Called by: conn.c, conn_rx.c and packer.c, under the
+ * socket lock.
  */
 #include "conn_state.h"
 #include "frame.h"

@@ -80,7 +80,6 @@ struct qrdma_conn_space {
  * @s0: stream 0, which is the socket (design D16); NULL on a server until the client opens it
  * @path: ids and datagram size
  * @max_datagram_frame: largest DATAGRAM frame welcome, bytes; 0: none
- * @crypto_high: highest offset of post-handshake CRYPTO seen
  * @key_packets_max: see struct qrdma_conn_config
  * @idle_timeout: ns, 0: none; the smaller of both ends'
  * @idle_since: when it last started, ns
@@ -130,7 +129,6 @@ struct qrdma_conn {
 	struct qrdma_stream *s0;
 	struct qrdma_path path;
 	u64 max_datagram_frame;
-	u64 crypto_high;
 	u64 key_packets_max;
 	u64 idle_timeout;
 	u64 idle_since;

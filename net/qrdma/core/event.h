@@ -10,23 +10,24 @@
 
 #include "env.h"
 
-/* Event bits that rx_finish, timeout and the application calls return: what the caller has to do. */
+/* Event bits that rx_finish, timeout and the application calls return: what the caller has to do */
 #define QRDMA_EV_TX		BIT(0)	/* something may be sent: call the packer until it says 0 */
 #define QRDMA_EV_READABLE	BIT(1)	/* stream 0 has bytes, FIN or a reset to read */
-#define QRDMA_EV_WRITABLE	BIT(2)	/* memory of sent bytes came free, or writing has failed for good */
-#define QRDMA_EV_ESTABLISHED	BIT(3)	/* the peer's first packet verified, and stream 0 is open */
+#define QRDMA_EV_WRITABLE	BIT(2)	/* memory of sent bytes came free, or writing has failed */
+#define QRDMA_EV_ESTABLISHED	BIT(3)	/* a packet of the peer verified, and stream 0 is open */
 #define QRDMA_EV_CLOSED		BIT(4)	/* terminal, see qrdma_conn_error(): nothing more arrives */
-#define QRDMA_EV_NEED_KEY	BIT(5)	/* process context: qrdma_conn_next_keys(), both directions */
+#define QRDMA_EV_NEED_KEY	BIT(5)	/* in process context: qrdma_conn_next_keys(), both ways */
 #define QRDMA_EV_SUSPECT	BIT(6)	/* packets go unanswered: re-resolve the peer */
 #define QRDMA_EV_TIMER		BIT(7)	/* the deadline changed */
-#define QRDMA_EV_ACKED		BIT(8)	/* all that was written (FIN too) on stream 0 is acknowledged */
+#define QRDMA_EV_ACKED		BIT(8)	/* all written on stream 0 (FIN too) is acknowledged */
 #define QRDMA_EV_DRAINED	BIT(9)	/* closing or draining is over: forget the connection */
 #define QRDMA_EV_LOSS		BIT(10)	/* the loss monitor crossed its threshold */
 
 /**
  * enum qrdma_drop - why a received packet was not used
  * @QRDMA_DROP_NONE: it was used
- * @QRDMA_DROP_HEADER: not parseable, fixed bit clear, too short for a sample, not our connection id
+ * @QRDMA_DROP_HEADER: not parseable, fixed bit clear, too short for a sample, another
+ *	connection id than ours
  * @QRDMA_DROP_VERSION: long header of another version than 1
  * @QRDMA_DROP_NO_KEY: no key for that level or key phase (yet, or any more)
  * @QRDMA_DROP_AUTH: the tag does not verify
@@ -55,9 +56,9 @@ enum qrdma_drop {
 /**
  * struct qrdma_conn_error - why it ended
  * @err: errno for the socket (positive), 0: it lives, or a clean close. ECONNRESET: the peer closed
- *	with an error, or in the middle of the data; ETIMEDOUT: idle time-out; EPROTO: the peer broke
- *	the protocol; EKEYEXPIRED: key usage limit or end of packet numbers; ENETDOWN: aborted;
- *	ENOMEM: no memory for what must not be lost
+ *	with an error, or in the middle of the data; ECONNREFUSED: it said CONNECTION_REFUSED;
+ *	ETIMEDOUT: idle time-out; EPROTO: the peer broke the protocol; EKEYEXPIRED: key usage limit
+ *	or end of packet numbers; ENETDOWN: aborted
  * @closed: it has ended
  * @remote: the peer said so
  * @app: application close (0x1d)

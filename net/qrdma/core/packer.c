@@ -19,8 +19,8 @@
 /* scratch that an ACK frame leaves for the others */
 #define PACKER_ACK_LEAVES	64
 /*
- * Bytes of packet number at least. RFC 9000 A.2 would often do with one, but here 128 packets pass in
- * some ten microseconds, and a packet that comes later than that could not be told any more.
+ * Bytes of packet number at least. RFC 9000 A.2 would often do with one, but here 128 packets pass
+ * in some ten microseconds, and a packet that comes later than that could not be told any more.
  */
 #define PACKER_PN_LEN_MIN	2
 /* most bytes of a short header with its packet number */
@@ -193,6 +193,9 @@ static void packer_streams(struct packer *p)
 		memcpy(&op->seg[op->nseg], sf.seg, sf.nseg * sizeof(sf.seg[0]));
 		op->nseg += sf.nseg;
 		p->data += sf.len;
+		/* one run of bytes: nothing that may be refused goes with what must arrive */
+		if (unlikely(p->pkt.flags & QRDMA_SENT_PROBE))
+			return;
 	}
 }
 
@@ -209,22 +212,42 @@ static void packer_frames(struct packer *p)
 		packer_streams(p);
 }
 
-/* A probe has to elicit an acknowledgement; best it repeats what is missing (RFC 9002 s6.2.4). */
+/*
+ * The first bytes that the peer is not known to have are sent again. A peer short of memory refuses
+ * everything but these, and then they are what alone helps: so they go into the first probe.
+ */
+static void packer_repeat_first(struct packer *p, const struct qrdma_sent *old)
+{
+	struct qrdma_streams *t = &p->conn->streams;
+	const struct qrdma_stream *s;
+	u32 i;
+
+	for (i = 0; i < old->nframes; i++) {
+		if (old->frame[i].type != QRDMA_FRAME_STREAM)
+			continue;
+		s = qrdma_streams_find(t, old->frame[i].id);
+		if (s)
+			qrdma_streams_lost(t, s->id, s->tx.una, p->room, false);
+	}
+}
+
+/* A probe has to elicit an acknowledgment; best it repeats what is missing (RFC 9002 s6.2.4). */
 static void packer_probe(struct packer *p)
 {
 	struct qrdma_conn *conn = p->conn;
 	const struct qrdma_sent *old;
 
-	conn->probes--;
 	p->pkt.flags |= QRDMA_SENT_PROBE;
-	if (p->pkt.flags & QRDMA_SENT_ELICITING)
-		return;
 	old = qrdma_recovery_oldest(&conn->recovery, QRDMA_SPACE_APP, conn->probe_from);
-	if (old) {
-		conn->probe_from = old->pn + 1;
+	if (old && !conn->probe_from)
+		packer_repeat_first(p, old);
+	packer_frames(p);
+	if (old && !(p->pkt.flags & QRDMA_SENT_ELICITING)) {
 		qrdma_conn_again(conn, old);
 		packer_frames(p);
 	}
+	conn->probe_from = old ? old->pn + 1 : U64_MAX;
+	conn->probes--;
 }
 
 static void packer_ping(struct packer *p)
@@ -256,7 +279,8 @@ static void packer_seal(struct packer *p, struct qrdma_slot *slot, bool phase, u
 		packer_flush(p);
 	} else {
 		if (p->expand)
-			least = min_t(u32, p->room, QRDMA_PATH_EXPAND - op->hdr_len - QRDMA_TAG_LEN);
+			least = min_t(u32, p->room,
+				      QRDMA_PATH_EXPAND - op->hdr_len - QRDMA_TAG_LEN);
 		qrdma_writer_init(&w, tx->data + op->hdr_len, tx->cap - op->hdr_len);
 		qrdma_writer_bytes(&w, tx->scratch, len);
 		if (len < least) {
@@ -299,7 +323,8 @@ static int packer_admit(struct packer *p, u32 limit, u64 now, bool *frames)
 	*frames = conn->probes;
 	if (!*frames && (conn->ping || qrdma_path_pending(&conn->path) ||
 			 qrdma_streams_pending(&conn->streams))) {
-		*frames = qrdma_recovery_may_send(&conn->recovery, limit, now, &at) == QRDMA_SEND_OK;
+		*frames = qrdma_recovery_may_send(&conn->recovery, limit, now, &at) ==
+			  QRDMA_SEND_OK;
 		held = !*frames;
 	}
 	conn->paced_until = at;
@@ -475,9 +500,10 @@ int qrdma_packer_build(struct qrdma_conn *conn, struct qrdma_tx *tx, u64 now)
 	    (frames && qrdma_pnspace_ack_useful(&conn->app.pn)))
 		packer_ack(&p, now);
 	if (frames) {
-		packer_frames(&p);
-		if (conn->probes)
+		if (unlikely(conn->probes))
 			packer_probe(&p);
+		else
+			packer_frames(&p);
 		if (!(p.pkt.flags & QRDMA_SENT_ELICITING) &&
 		    (conn->ping || p.pkt.flags & QRDMA_SENT_PROBE))
 			packer_ping(&p);

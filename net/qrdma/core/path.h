@@ -16,7 +16,7 @@
 #include "header.h"
 
 #define QRDMA_PATH_CIDS		4	/* ids of the peer: bounds our active_connection_id_limit */
-#define QRDMA_PATH_RETIRES	(2 * QRDMA_PATH_CIDS)	/* RETIRE_CONNECTION_ID frames owed (s5.1.2) */
+#define QRDMA_PATH_RETIRES	(2 * QRDMA_PATH_CIDS)	/* of them retired, not acked (s5.1.2) */
 #define QRDMA_PATH_RESPONSES	4	/* PATH_RESPONSE frames owed (field case F64) */
 #define QRDMA_PATH_DATA		8	/* bytes of PATH_CHALLENGE */
 #define QRDMA_PATH_TOKEN	16	/* bytes of a stateless reset token */
