@@ -17,21 +17,22 @@ LOGS=build/check
 ALL="setup build kernels lint core userspace sim fuzz kunit selftests \
 selftests-san newer"
 
+# stage NAME: "LIMIT COMMAND", the limit in seconds: a test that hangs fails.
 stage() {
 	case $1 in
-	setup) scripts/setup.sh ;;
-	build) make all ;;
-	kernels) tests/vm/kernel.sh dir kunit ;;
-	lint) tests/lint/run.sh ;;
-	core) make core ;;
-	userspace) make -s -C tests/userspace run ;;
-	sim) make sim ;;
-	fuzz) make fuzz ;;
-	kunit) tests/kunit/run.sh ;;
-	selftests) tests/vm/selftests --kernel stock ;;
-	selftests-san) tests/vm/selftests --kernel san --short ;;
-	newer) tests/vm/newer.sh build ;;
-	*) echo "check: no stage '$1'"; return 2 ;;
+	setup) echo 1200 scripts/setup.sh ;;
+	build) echo 900 make all ;;
+	kernels) echo 3600 tests/vm/kernel.sh dir kunit ;;
+	lint) echo 900 tests/lint/run.sh ;;
+	core) echo 900 make core ;;
+	userspace) echo 600 make -s -C tests/userspace run ;;
+	sim) echo 1200 make sim ;;
+	fuzz) echo $((900 + ${FUZZ_SECONDS:-60} * 6)) make fuzz ;;
+	kunit) echo 1500 tests/kunit/run.sh ;;
+	selftests) echo 3600 tests/vm/selftests --kernel stock ;;
+	selftests-san) echo 3600 tests/vm/selftests --kernel san --short ;;
+	newer) echo 1800 tests/vm/newer.sh build ;;
+	*) die "no stage '$1'" ;;
 	esac
 }
 
@@ -39,7 +40,8 @@ stage() {
 run_stage() {
 	log=$LOGS/$1.log
 	began=$(date +%s)
-	stage "$1" >"$log" 2>&1 </dev/null
+	# shellcheck disable=SC2046
+	timeout -k 20 $(stage "$1") >"$log" 2>&1 </dev/null
 	rc=$?
 	set -- "$1" $(awk -f scripts/count.awk "$log")
 	p=$2 f=$3 s=$4
@@ -67,10 +69,12 @@ run_stage() {
 }
 
 passed=0 failed=0 skipped=0 bad=
-rm -rf "$LOGS"
 mkdir -p "$LOGS"
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $ALL
+for name; do
+	stage "$name" >/dev/null || exit 2
+done
 for name; do
 	run_stage "$name"
 done
