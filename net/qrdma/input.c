@@ -154,10 +154,10 @@ static bool input_open(struct qrdma_sock *qs, struct input *in)
 }
 
 /* Apply an opened packet; note where it came from. */
-static u32 input_finish(struct qrdma_sock *qs, struct input *in, u64 now)
+static u32 input_finish(struct qrdma_sock *qs, struct input *in)
 {
 	const struct qrdma_rxbuf *rxbuf = qrdma_rxbuf_of(in->rx.buf);
-	u32 ev = qrdma_conn_rx_finish(qs->conn, &in->rx, in->err, now);
+	u32 ev = qrdma_conn_rx_finish(qs->conn, &in->rx, in->err, qrdma_sock_now());
 
 	/* Design D3: answers go to the queue pair that the last authenticated packet came from. */
 	if (in->rx.drop == QRDMA_DROP_NONE && qs->path.peer &&
@@ -167,23 +167,27 @@ static u32 input_finish(struct qrdma_sock *qs, struct input *in, u64 now)
 }
 
 /* Packet after packet of a datagram, until it is used up or an open goes on without us. */
-static u32 input_packets(struct qrdma_sock *qs, struct input *in, u64 now)
+static u32 input_packets(struct qrdma_sock *qs, struct input *in)
 {
 	enum qrdma_rx_verdict verdict;
 	u32 ev = 0;
 
-	while ((verdict = qrdma_conn_rx_begin(qs->conn, &in->rx, now)) != QRDMA_RX_DONE) {
+	/* The clock is read for each packet: opening a batch takes longer than some round trips. */
+	for (;;) {
+		verdict = qrdma_conn_rx_begin(qs->conn, &in->rx, qrdma_sock_now());
+		if (verdict == QRDMA_RX_DONE)
+			break;
 		if (verdict == QRDMA_RX_DROP)
 			continue;
 		if (!input_open(qs, in))
 			return ev;
-		ev |= input_finish(qs, in, now);
+		ev |= input_finish(qs, in);
 	}
 	input_put(qs, in);
 	return ev;
 }
 
-static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf, u64 now)
+static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 {
 	struct input *in = input_get(qs);
 
@@ -196,11 +200,12 @@ static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf, u64 
 	in->rx.data = rxbuf->buf.data + QRDMA_PORT_HDR_LEN;
 	in->rx.len = rxbuf->buf.len - QRDMA_PORT_HDR_LEN;
 	in->rx.ecn = rxbuf->tclass & 3;
-	return input_packets(qs, in, now);
+	in->rx.copy = !qs->path.peer || qrdma_device_rx_tight(qs->path.peer->dev);
+	return input_packets(qs, in);
 }
 
 /* Packets whose asynchronous open has ended. */
-static u32 input_process_done(struct qrdma_sock *qs, u64 now)
+static u32 input_process_done(struct qrdma_sock *qs)
 {
 	struct input *in, *next;
 	LIST_HEAD(done);
@@ -217,8 +222,8 @@ static u32 input_process_done(struct qrdma_sock *qs, u64 now)
 			input_put(qs, in);
 			continue;
 		}
-		ev |= input_finish(qs, in, now);
-		ev |= input_packets(qs, in, now);
+		ev |= input_finish(qs, in);
+		ev |= input_packets(qs, in);
 	}
 	return ev;
 }
@@ -232,7 +237,7 @@ static void input_fetch(struct qrdma_sock *qs)
 }
 
 /* What was fetched, as far as the AEAD takes it. */
-static u32 input_process_todo(struct qrdma_sock *qs, u64 now)
+static u32 input_process_todo(struct qrdma_sock *qs)
 {
 	struct qrdma_rxbuf *rxbuf;
 	u32 ev = 0;
@@ -247,7 +252,7 @@ static u32 input_process_todo(struct qrdma_sock *qs, u64 now)
 			qrdma_buf_put(&rxbuf->buf);
 			continue;
 		}
-		ev |= input_datagram(qs, rxbuf, now);
+		ev |= input_datagram(qs, rxbuf);
 	}
 	return ev;
 }
@@ -260,14 +265,13 @@ static u32 input_process_todo(struct qrdma_sock *qs, u64 now)
  */
 static u32 input_process(struct qrdma_sock *qs)
 {
-	u64 now = qrdma_sock_now();
 	u32 ev;
 
-	ev = input_process_done(qs, now);
-	ev |= input_process_todo(qs, now);
+	ev = input_process_done(qs);
+	ev |= input_process_todo(qs);
 	if (list_empty(&qs->rxq.todo)) {
 		input_fetch(qs);
-		ev |= input_process_todo(qs, now);
+		ev |= input_process_todo(qs);
 	}
 	return ev;
 }

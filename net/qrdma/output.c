@@ -17,6 +17,9 @@
 /* The timer goes off no sooner than so many ns from now: other work gets its turn between. */
 #define OUTPUT_TIMER_MIN	10000
 
+/* Datagrams posted as one chain, at most. */
+#define OUTPUT_CHAIN		32
+
 /* Sockets that wait for send buffers, by lane. */
 #define OUTPUT_WAIT_HASH	16
 
@@ -223,9 +226,10 @@ void qrdma_output_unwait(struct qrdma_sock *qs)
 }
 
 /* One datagram. Return: false when there is no more to do now. */
-static bool output_one(struct qrdma_sock *qs, u64 now, bool *blocked)
+static bool output_one(struct qrdma_sock *qs, bool *blocked)
 {
 	struct qrdma_lane *lane = qs->path.lane;
+	u64 now = qrdma_sock_now();	/* sealing a burst takes longer than some round trips */
 	struct qrdma_txbuf *buf;
 	struct output *out;
 	bool urgent = false;
@@ -274,6 +278,18 @@ static bool output_one(struct qrdma_sock *qs, u64 now, bool *blocked)
 	return !urgent;
 }
 
+/* All that may be sent now. The first are on the wire while the rest is being sealed. */
+static void output_burst(struct qrdma_sock *qs, bool *blocked)
+{
+	u32 n = 0;
+
+	while (output_one(qs, blocked)) {
+		if (++n % OUTPUT_CHAIN == 0)
+			qrdma_lane_flush(qs->path.lane);
+	}
+	qrdma_lane_flush(qs->path.lane);
+}
+
 /* When the timer has to go off. @blocked: what the engine would like to send now cannot go. */
 static u64 output_deadline(struct qrdma_sock *qs, u64 now, bool blocked)
 {
@@ -283,7 +299,7 @@ static u64 output_deadline(struct qrdma_sock *qs, u64 now, bool blocked)
 	if (qs->conn) {
 		at = qrdma_conn_deadline(qs->conn);
 		if (blocked)
-			at = max(at, now + QRDMA_RETRY_NS);
+			at = max(at, now + (qs->path.ah ? QRDMA_RETRY_NS : QRDMA_STRANDED_NS));
 	}
 	for (i = 0; i < __QRDMA_ALARM_MAX; i++)
 		at = min(at, qs->alarm[i]);
@@ -316,23 +332,19 @@ void qrdma_output_arm(struct qrdma_sock *qs)
 void qrdma_output_run(struct qrdma_sock *qs, u32 ev)
 {
 	bool blocked = false;
-	u64 now;
 
 	ev = qrdma_sock_react(qs, ev);
 	if (!qs->live)
 		return;
-	now = qrdma_sock_now();
 	if (qs->conn && (ev & QRDMA_EV_TX)) {
 		qrdma_sock_clear_alarm(qs, QRDMA_ALARM_CORK);
 		if (!qs->path.ah) {
 			blocked = true;
 		} else {
-			while (output_one(qs, now, &blocked))
-				;
-			qrdma_lane_flush(qs->path.lane);
+			output_burst(qs, &blocked);
 		}
 	}
-	output_set_timer(qs, now, blocked);
+	output_set_timer(qs, qrdma_sock_now(), blocked);
 }
 
 /* An alarm has gone off. Return: event bits. */
