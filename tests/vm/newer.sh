@@ -16,11 +16,13 @@ cd "$REPO" || exit 1
 
 compile() {
 	tree=$(tests/vm/kernel.sh prepare "$1") || return $?
+	# No kernel was built, so no symbol is known, and that is no news.
+	: >"$tree/build/Module.symvers"
 	out=$(QRDMA_BUILD_NAME="$1-prepared" scripts/module.sh "$tree/build" \
 		-j"$(nproc)" KBUILD_MODPOST_WARN=1 2>&1)
 	rc=$?
-	echo "$out" | grep -vE '^WARNING: (modpost: |Module.symvers|Symbol info)|\] undefined!$' |
-		grep . | sed 's/^/# /' && rc=1
+	out=$(echo "$out" | grep -vE '\] undefined!$|^WARNING: modpost: suppressed')
+	[ -z "$out" ] || { echo "$out" | sed 's/^/# /'; rc=1; }
 	return $rc
 }
 
