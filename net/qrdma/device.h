@@ -252,6 +252,16 @@ static inline bool qrdma_device_rx_low(const struct qrdma_device *dev)
 	return qrdma_pool_is_low(dev->rx_pool);
 }
 
+/**
+ * qrdma_device_rx_tight() - keep no received buffer any longer than needed: copy what stays
+ *
+ * Comes before qrdma_device_rx_low(): buffers that sockets hold unread do not stop reception.
+ */
+static inline bool qrdma_device_rx_tight(const struct qrdma_device *dev)
+{
+	return qrdma_pool_is_tight(dev->rx_pool);
+}
+
 /** qrdma_device_stats() - fill @stats. Any context but hard interrupt. */
 void qrdma_device_stats(struct qrdma_device *dev, struct qrdma_device_stats *stats);
 

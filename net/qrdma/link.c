@@ -169,6 +169,11 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	err = link_install_keys(qs);
 	if (!err)
 		err = link_take_path(qs, peer);
+	/* Nobody has promised anything yet: more than the usual first credit has to be there. */
+	if (!err && !qs->reserved && qs->window > QRDMA_CREDIT_FIRST) {
+		link_drop_path(qs);
+		err = -ENOBUFS;
+	}
 	if (err) {
 		qrdma_conn_destroy(qs->conn);
 		qs->conn = NULL;

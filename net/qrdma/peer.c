@@ -661,7 +661,10 @@ static void entry_work(struct work_struct *work)
 	err = send ? entry_send(entry) : 0;
 
 	spin_lock_bh(&peer_lock);
-	if (err)
+	/* At once means by the routing table: no neighbour was asked. */
+	if (err == -EHOSTUNREACH && !entry->again)
+		entry_fail(entry, err, &chores);
+	else if (err)
 		entry_note_error(entry, err, &chores);
 	entry_schedule(entry);
 	spin_unlock_bh(&peer_lock);
@@ -1030,7 +1033,7 @@ int qrdma_peer_start(void)
 	peer_wq = alloc_workqueue("qrdma_peer", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!peer_wq)
 		return err;
-	peer_event_wq = alloc_workqueue("qrdma_peer_event", WQ_UNBOUND, 0);
+	peer_event_wq = alloc_workqueue("qrdma_peer_event", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!peer_event_wq)
 		goto err_wq;
 	err = register_pernet_subsys(&peer_net_ops);

@@ -84,6 +84,12 @@ static u32 pool_left(const struct qrdma_pool *pool)
 	return pool->max - (pool->total - pool->nfree);
 }
 
+bool qrdma_pool_is_tight(const struct qrdma_pool *pool)
+{
+	return pool->max - (READ_ONCE(pool->total) - READ_ONCE(pool->nfree)) <
+	       3 * pool->low_mark;
+}
+
 struct qrdma_pool *qrdma_pool_create(size_t item_size, u32 first, u32 max, u32 low, int node,
 				     const struct qrdma_pool_ops *ops, void *arg)
 {

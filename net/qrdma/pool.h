@@ -223,6 +223,9 @@ void qrdma_txbuf_put(struct qrdma_txbuf *tx);
 /** qrdma_pool_is_low() - under the low mark and not recovered yet? Any context, lockless. */
 bool qrdma_pool_is_low(const struct qrdma_pool *pool);
 
+/** qrdma_pool_is_tight() - under three times the low mark? Any context, lockless, a snapshot. */
+bool qrdma_pool_is_tight(const struct qrdma_pool *pool);
+
 /** qrdma_pool_stats() - fill @stats. Any context. */
 void qrdma_pool_stats(struct qrdma_pool *pool, struct qrdma_pool_stats *stats);
 

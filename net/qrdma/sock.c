@@ -13,7 +13,7 @@ static struct workqueue_struct *sock_wq;
 
 int qrdma_sock_start(void)
 {
-	sock_wq = alloc_workqueue("qrdma_sock", WQ_UNBOUND, 0);
+	sock_wq = alloc_workqueue("qrdma_sock", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	return sock_wq ? 0 : -ENOMEM;
 }
 
@@ -215,8 +215,10 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 	/* Without FIN the engine says so each time that nothing is under way. */
 	if ((ev & QRDMA_EV_ACKED) && (sk->sk_shutdown & SEND_SHUTDOWN))
 		qs->acked = true;
+	/* What came in after close() was read by nobody: not a clean end, as a reset is none. */
 	if (qs->acked && qs->closing)
-		ev |= qrdma_conn_close(qs->conn, QRDMA_APP_CLOSE, true, qrdma_sock_now());
+		ev |= qrdma_conn_close(qs->conn, qrdma_conn_readable(qs->conn, 0) ?
+				       QRDMA_APP_ABORT : QRDMA_APP_CLOSE, true, qrdma_sock_now());
 	sock_mirror(qs, ev);
 	if (ev & QRDMA_EV_CLOSED)
 		sock_on_closed(qs);
@@ -269,6 +271,7 @@ u32 qrdma_sock_was_read(struct qrdma_sock *qs, u32 len)
 		return 0;
 	qs->reserved += more;
 	qs->window += more;
+	qrdma_conn_set_rx_mem_max(qs->conn, qrdma_sock_rx_cap(qs));
 	qrdma_conn_set_rx_window(qs->conn, qs->window);
 	return QRDMA_EV_TX;
 }

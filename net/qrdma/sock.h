@@ -103,6 +103,7 @@ enum {
 /* look again for credit, or for a send buffer */
 #define QRDMA_RETRY_NS		(10ULL * NSEC_PER_MSEC)
 /* a connection without a path lives so long */
+#define QRDMA_STRANDED_NS	(1ULL * NSEC_PER_SEC)	/* timers of a connection without a path */
 #define QRDMA_LOST_NS		(60ULL * NSEC_PER_SEC)
 
 /*

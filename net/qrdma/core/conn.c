@@ -219,6 +219,7 @@ u32 qrdma_conn_timeout(struct qrdma_conn *conn, u64 now)
  * The application's side
  */
 
+/* Looking a stream up changes nothing, so questions about one take a const connection. */
 static struct qrdma_stream *conn_stream(const struct qrdma_conn *conn, u64 id)
 {
 	if (likely(!id && conn->s0))
