@@ -231,6 +231,28 @@ Q_TEST(conn_write_tail)
 	qpair_free(p);
 }
 
+/* F03: requests and replies, one in flight: none ever waits for a timer. */
+Q_TEST(conn_request_reply)
+{
+	struct qpair *p = qpair_new(test);
+	u8 got[64];
+	u32 i;
+
+	qpair_settle(p);
+	for (i = 0; i < 5000; i++) {
+		memset(got, i, sizeof(got));
+		Q_ASSERT_EQ(test, qpair_write(p->conn[0], got, 64), 0);
+		Q_ASSERT_EQ(test, qpair_flush(p, 0), 1);
+		Q_ASSERT_EQ(test, qpair_read(p->conn[1], got, 64), 64);
+		Q_ASSERT_EQ(test, qpair_write(p->conn[1], got, 64), 0);
+		Q_ASSERT_EQ(test, qpair_flush(p, 1), 1);
+		Q_ASSERT_EQ(test, qpair_read(p->conn[0], got, 64), 64);
+		Q_ASSERT_EQ(test, got[0], (u8)i);
+	}
+	Q_EXPECT_EQ(test, p->conn[0]->recovery.stats.lost, 0);
+	qpair_free(p);
+}
+
 /* Reading opens credit, and the packer is asked for when that is worth telling. */
 Q_TEST(conn_credit_follows_reading)
 {
@@ -723,6 +745,7 @@ Q_SUITE("qrdma-conn",
 	Q_CASE(conn_stop_reading),
 	Q_CASE(conn_unknown_stream),
 	Q_CASE(conn_write_tail),
+	Q_CASE(conn_request_reply),
 	Q_CASE(conn_credit_follows_reading),
 	Q_CASE(conn_idle_timeout),
 	Q_CASE(conn_peer_gone),
