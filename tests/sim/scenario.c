@@ -15,6 +15,8 @@ static void draw_base(struct world *w, struct sim_params *p)
 		l->delay = sim_draw(w, 1, 200) * SIM_US;
 		l->mtu = SIM_BUF;
 		s->bytes = sim_chance(w, 100) ? sim_draw(w, 0, 3) : sim_draw(w, 0, 300000);
+		if (sim_chance(w, 100))
+			s->bytes *= 10;
 		s->chunk = sim_chance(w, 300) ? sim_draw(w, 1, 200) : sim_draw(w, 1000, 30000);
 		/* small pieces of much data cost time and show little */
 		if (s->chunk < 1000)
