@@ -40,7 +40,7 @@ struct flow {
 	bool half_close;	/* shutdown(SHUT_WR) then; the reader wants to see the end */
 	/* what came of it: after flow_wait() */
 	int tx_err;		/* 0 or -errno of the first write that failed */
-	int rx_err;		/* the same; -ENODATA: the end came too soon; -EBADMSG: a wrong byte */
+	int rx_err;		/* the same; -ENODATA: the end came early; -EBADMSG: a wrong byte */
 	uint64_t sent;
 	uint64_t received;
 	bool saw_end;		/* the reader read the end of the stream */

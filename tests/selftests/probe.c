@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static int64_t number_behind(const char *text, const char *end, const char *name
 	const char *at = text;
 
 	while ((at = strstr(at, name)) && at < end) {
-		if ((at == text || strchr(" \n", at[-1])) && at[len] == ' ')
+		if ((at == text || isspace(at[-1])) && at[len] == ' ')
 			return strtoll(at + len, NULL, 0);
 		at += len;
 	}
@@ -113,7 +114,7 @@ uint64_t stat_of(const char *name)
 	return number;
 }
 
-/* Sum of the number @name over the lanes of a port, or of the one with @qpn; its own part with @head */
+/* The number @name, summed over the lanes of a port, or of the lane @qpn, or with @head its own */
 static int64_t port_sum(const char *port, const char *name, uint32_t qpn, bool head)
 {
 	int64_t sum = 0, part = -1;
@@ -127,7 +128,8 @@ static int64_t port_sum(const char *port, const char *name, uint32_t qpn, bool h
 	at = text;
 	next = strstr(text, "\nlane ");
 	if (head) {
-		sum = part = number_behind(text, next ?: text + strlen(text), name);
+		part = number_behind(text, next ?: text + strlen(text), name);
+		sum = part;
 		next = NULL;
 	}
 	while (next) {

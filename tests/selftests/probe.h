@@ -33,7 +33,8 @@ struct qrdma_info info_of(int fd);
 
 /* Objects in use of a slab cache, -1: there is none. */
 int64_t slab_objects(const char *cache);
-/* Objects in use of the whole of kmalloc; the cache that has grown most, see slab_growth(). */
+
+/* A look at all slab caches */
 struct slab_shot {
 	struct {
 		char name[48];
@@ -42,6 +43,7 @@ struct slab_shot {
 	} cache[400];
 	size_t n;
 };
+
 void slab_take(struct slab_shot *shot);
 /* Most objects that one cache has grown by since @before, and its name */
 int64_t slab_growth(const struct slab_shot *before, const struct slab_shot *now, char name[48]);

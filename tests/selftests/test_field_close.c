@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "fact.h"
 #include "flow.h"
 #include "probe.h"
-#include "tap.h"
 
 enum { THREADS = 4, SIZE = 64 << 10 };
 
@@ -60,12 +60,11 @@ static bool is_quiet(void *arg)
 	return !stat_of("connections");
 }
 
-int main(void)
+TEST_TIMEOUT(write_and_close, 1200)
 {
 	int rounds = env_number("QRDMA_ROUNDS", 400, 40), bad = 0, i;
 	struct worker worker[THREADS] = { 0 };
 
-	tap_start();
 	for (i = 0; i < THREADS; i++) {
 		worker[i].rounds = rounds / THREADS;
 		pthread_create(&worker[i].thread, NULL, work, &worker[i]);
@@ -74,9 +73,8 @@ int main(void)
 		pthread_join(worker[i].thread, NULL);
 		bad += worker[i].bad;
 		if (worker[i].bad)
-			tap_note("%d went wrong, the last: %s", worker[i].bad, worker[i].why);
+			NOTE("%d went wrong, the last: %s", worker[i].bad, worker[i].why);
 	}
-	tap_check(!bad, "%d times 64 KiB and close: every byte, then the end", rounds);
-	tap_check(wait_for(is_quiet, NULL), "all connections are over");
-	return tap_end();
+	FACT(!bad, "%d times 64 KiB and close: every byte, then the end", rounds);
+	FACT(wait_for(is_quiet, NULL), "all connections are over");
 }

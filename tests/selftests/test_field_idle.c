@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "fact.h"
 #include "flow.h"
 #include "probe.h"
-#include "tap.h"
 
 enum { MEMORY_MAX = 16 << 10 };	/* bytes for each socket */
 
@@ -48,16 +48,16 @@ static bool still_works(int (*pair)[2], int count)
 			flow_run(&flow);
 			if (flow_good(&flow))
 				continue;
-			tap_note("pair %d: %s", i, flow_describe(&flow));
+			NOTE("pair %d: %s", i, flow_describe(&flow));
 			bad++;
 		}
 	}
 	return !bad;
 }
 
-int main(void)
+TEST_TIMEOUT(idle_sockets, 1200)
 {
-	int count = env_number("QRDMA_SOCKETS", 3000, 400) / 2, i, err = 0;
+	int count = env_number("QRDMA_SOCKETS", 2000, 400) / 2, i, err = 0;
 	const struct end_options opt = { .idle_us = 600 * 1000000 };
 	const struct rlimit limit = { count * 2 + 100, count * 2 + 100 };
 	int (*pair)[2] = calloc(count, sizeof(*pair)), warm[2];
@@ -65,32 +65,30 @@ int main(void)
 	char name[48] = "";
 	static struct slab_shot first, last;
 
-	tap_start();
 	if (!pair || setrlimit(RLIMIT_NOFILE, &limit))
-		tap_bail("descriptors: %s", strerror(errno));
+		BAIL("descriptors: %s", strerror(errno));
 	err = end_pair(warm, &opt);
-	tap_check(!err, "connect: %s", strerror(-err));
+	FACT(!err, "connect: %s", strerror(-err));
 	qps_before = qps();
 	slab_take(&first);
 	before = memory_used();
 	for (i = 0; i < count && !err; i++)
 		err = end_pair(pair[i], &opt);
-	tap_check(!err, "%d sockets are open: %s", 2 * i, strerror(-err));
+	FACT(!err, "%d sockets are open: %s", 2 * i, strerror(-err));
 	if (err)
-		return tap_end();
+		return;
 	each = (memory_used() - before) * 1024 / (2 * count);
 	slab_take(&last);
 	slab_growth(&first, &last, name);
-	tap_check(each < MEMORY_MAX, "%lld bytes of memory for each idle socket (slab cache most used: %s)",
-		  (long long)each, name);
-	tap_check(qps() == qps_before, "%lld queue pairs, as with one connection", (long long)qps());
-	tap_check(still_works(pair, count), "the connections are alive");
+	FACT(each < MEMORY_MAX, "%lld bytes for each idle socket (slab cache most used: %s)",
+	     (long long)each, name);
+	FACT(qps() == qps_before, "%lld queue pairs, as with one connection", (long long)qps());
+	FACT(still_works(pair, count), "the connections are alive");
 	for (i = 0; i < count; i++) {
 		close(pair[i][0]);
 		close(pair[i][1]);
 	}
 	close(warm[0]);
 	close(warm[1]);
-	tap_check(wait_for(is_quiet, NULL), "all of them are over");
-	return tap_end();
+	FACT(wait_for(is_quiet, NULL), "all of them are over");
 }

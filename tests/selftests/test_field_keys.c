@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "fact.h"
 #include "probe.h"
-#include "tap.h"
 
 static int set(int fd, int name, const void *val, socklen_t len)
 {
@@ -26,7 +26,7 @@ static int fresh(void)
 	int fd = end_socket(&opt);
 
 	if (fd < 0)
-		tap_bail("socket: %s", strerror(-fd));
+		BAIL("socket: %s", strerror(-fd));
 	return fd;
 }
 
@@ -45,7 +45,7 @@ static int secret(int fd, int send, uint32_t type, int seed)
 	return set(fd, QRDMA_CRYPTO_SECRET, &s, sizeof(s));
 }
 
-static void secrets(void)
+TEST(secrets)
 {
 	static const uint32_t types[] = { QRDMA_CIPHER_AES_GCM_128, QRDMA_CIPHER_AES_GCM_256,
 					  QRDMA_CIPHER_AES_CCM_128, QRDMA_CIPHER_CHACHA20 };
@@ -56,30 +56,30 @@ static void secrets(void)
 
 	for (i = 0; i < 4; i++) {
 		fd = fresh();
-		tap_check(!secret(fd, 1, types[i], 1) && !secret(fd, 0, types[i], 2),
-			  "cipher %u: both secrets go in", types[i]);
-		tap_check(secret(fd, 1, types[i], 1) == EEXIST && secret(fd, 0, types[i], 2) == EEXIST,
-			  "cipher %u: the same again is refused", types[i]);
-		tap_check(!secret(fd, 1, types[i], 3), "cipher %u: another takes its place", types[i]);
-		tap_check(secret(fd, 0, types[i], 3) == EINVAL,
-			  "cipher %u: one for both directions is refused", types[i]);
+		FACT(!secret(fd, 1, types[i], 1) && !secret(fd, 0, types[i], 2),
+		     "cipher %u: both secrets go in", types[i]);
+		FACT(secret(fd, 1, types[i], 1) == EEXIST && secret(fd, 0, types[i], 2) == EEXIST,
+		     "cipher %u: the same again is refused", types[i]);
+		FACT(!secret(fd, 1, types[i], 3), "cipher %u: another takes its place", types[i]);
+		FACT(secret(fd, 0, types[i], 3) == EINVAL,
+		     "cipher %u: one for both directions is refused", types[i]);
 		close(fd);
 	}
 	fd = fresh();
 	secret(fd, 1, types[0], 1);
-	tap_check(secret(fd, 0, types[3], 2) == EINVAL, "two ciphers are refused");
-	tap_check(secret(fd, 0, 0, 2) == EINVAL && secret(fd, 0, 50, 2) == EINVAL &&
-		  secret(fd, 0, 55, 2) == EINVAL, "unknown ciphers are refused");
-	tap_check(secret(fd, 2, types[0], 2) == EINVAL, "a third direction is refused");
+	FACT(secret(fd, 0, types[3], 2) == EINVAL, "two ciphers are refused");
+	FACT(secret(fd, 0, 0, 2) == EINVAL && secret(fd, 0, 50, 2) == EINVAL &&
+	     secret(fd, 0, 55, 2) == EINVAL, "unknown ciphers are refused");
+	FACT(secret(fd, 2, types[0], 2) == EINVAL, "a third direction is refused");
 	s = secret_of(0, types[0], 2);
 	s.level = QRDMA_LEVEL_HANDSHAKE;
-	tap_check(set(fd, QRDMA_CRYPTO_SECRET, &s, sizeof(s)) == EINVAL, "another level is refused");
+	FACT(set(fd, QRDMA_CRYPTO_SECRET, &s, sizeof(s)) == EINVAL, "another level is refused");
 	memset(&s, 0, sizeof(s));
-	tap_check(getsockopt(fd, SOL_QRDMA, QRDMA_CRYPTO_SECRET, &s, &len) && errno == ENOPROTOOPT,
-		  "a secret cannot be read back");
+	FACT(getsockopt(fd, SOL_QRDMA, QRDMA_CRYPTO_SECRET, &s, &len) && errno == ENOPROTOOPT,
+	     "a secret cannot be read back");
 	for (i = 0; i < sizeof(s) && !((char *)&s)[i]; i++)
 		;
-	tap_check(i == sizeof(s), "and the buffer is untouched");
+	FACT(i == sizeof(s), "and the buffer is untouched");
 	close(fd);
 }
 
@@ -103,15 +103,15 @@ static void sizes(const struct option *o)
 	memcpy(buf, o->good, o->size);
 	for (len = 0; len <= o->size + 64; len++) {
 		if (len != o->size && set(fd, o->name, buf, len) != EINVAL) {
-			tap_note("%s: %zu bytes instead of %zu", o->what, len, o->size);
+			NOTE("%s: %zu bytes instead of %zu", o->what, len, o->size);
 			bad++;
 		}
 	}
-	tap_check(!bad, "%s: any other size is refused", o->what);
+	FACT(!bad, "%s: any other size is refused", o->what);
 	/* A negative and a huge length */
-	tap_check(set(fd, o->name, buf, (socklen_t)-1) == EINVAL &&
-		  set(fd, o->name, buf, 1 << 30) == EINVAL, "%s: so is nonsense", o->what);
-	tap_check(!set(fd, o->name, buf, o->size), "%s: the right size is taken", o->what);
+	FACT(set(fd, o->name, buf, (socklen_t)-1) == EINVAL &&
+	     set(fd, o->name, buf, 1 << 30) == EINVAL, "%s: so is nonsense", o->what);
+	FACT(!set(fd, o->name, buf, o->size), "%s: the right size is taken", o->what);
 	free(buf);
 	close(fd);
 }
@@ -129,19 +129,19 @@ static void padding(const struct option *o)
 			tried++;
 			if (set(fd, o->name, buf, o->size) == EINVAL)
 				continue;
-			tap_note("%s: byte %zu is not checked", o->what, o->zero[i].at + k);
+			NOTE("%s: byte %zu is not checked", o->what, o->zero[i].at + k);
 			bad++;
 		}
 	}
-	tap_check(!bad && tried, "%s: each of %d bytes of padding has to be zero", o->what, tried);
-	tap_check(!set(fd, o->name, o->good, o->size), "%s: zero, it is taken", o->what);
+	FACT(!bad && tried, "%s: each of %d bytes of padding has to be zero", o->what, tried);
+	FACT(!set(fd, o->name, o->good, o->size), "%s: zero, it is taken", o->what);
 	free(buf);
 	close(fd);
 }
 
 #define ZERO(type, field)	{ offsetof(type, field), sizeof(((type *)0)->field) }
 
-static void structures(void)
+TEST(structures)
 {
 	const struct qrdma_crypto_secret short_secret = secret_of(0, QRDMA_CIPHER_CHACHA20, 5);
 	const struct qrdma_crypto_secret long_secret = secret_of(0, QRDMA_CIPHER_AES_GCM_256, 5);
@@ -176,37 +176,28 @@ static void structures(void)
 	}
 }
 
-static void in_use(void)
+TEST(keys_in_use)
 {
 	const struct end_options opt = { .seed = end_fresh_seed() };
 	struct end_options other = { .seed = end_fresh_seed() };
 	struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
 	int fd[2], err = end_pair(fd, &opt);
 
-	if (!tap_check(!err, "connect: %s", strerror(-err)))
+	if (!FACT(!err, "connect: %s", strerror(-err)))
 		return;
-	tap_check(end_secret(fd[0], QRDMA_ROLE_CLIENT, 1, &opt) == -EEXIST,
-		  "connected: the secret in use is refused as such");
-	tap_check(end_secret(fd[0], QRDMA_ROLE_CLIENT, 1, &other) == -EISCONN &&
-		  end_ids(fd[0], QRDMA_ROLE_CLIENT, &other) == -EISCONN &&
-		  end_params(fd[0], &other) == -EISCONN, "connected: nothing can be changed");
-	tap_check(!connect(fd[0], &nowhere, sizeof(nowhere)), "disconnect");
+	FACT(end_secret(fd[0], QRDMA_ROLE_CLIENT, 1, &opt) == -EEXIST,
+	     "connected: the secret in use is refused as such");
+	FACT(end_secret(fd[0], QRDMA_ROLE_CLIENT, 1, &other) == -EISCONN &&
+	     end_ids(fd[0], QRDMA_ROLE_CLIENT, &other) == -EISCONN &&
+	     end_params(fd[0], &other) == -EISCONN, "connected: nothing can be changed");
+	FACT(!connect(fd[0], &nowhere, sizeof(nowhere)), "disconnect");
 	/* Its packet numbers are used up: a second connection would use them, and nonces, again. */
 	err = end_connect(fd[0], 'b', false, end_port(fd[1]));
-	tap_check(err == -ENOKEY, "keys that were used are good for no other connection: %s",
-		  strerror(-err));
+	FACT(err == -ENOKEY, "keys that were used are good for no other connection: %s",
+	     strerror(-err));
 	err = end_secret(fd[0], QRDMA_ROLE_CLIENT, 1, &opt);
-	tap_check(err == -EEXIST || err == -EISCONN, "nor can they be installed again: %s",
-		  strerror(-err));
+	FACT(err == -EEXIST || err == -EISCONN, "nor can they be installed again: %s",
+	     strerror(-err));
 	close(fd[0]);
 	close(fd[1]);
-}
-
-int main(void)
-{
-	tap_start();
-	secrets();
-	structures();
-	in_use();
-	return tap_end();
 }

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "fact.h"
 #include "flow.h"
 #include "probe.h"
-#include "tap.h"
 
 #define FAILSLAB	"/sys/kernel/debug/failslab"
 
@@ -23,7 +23,7 @@ enum { SEED = 34, HOLE_AT = 64 << 10 };
 
 static int fd[2];
 static uint64_t sent, received;	/* offsets in the stream */
-static uint8_t *map;		/* HOLE_AT bytes, then a page that is not mapped, then one that is */
+static uint8_t *map;		/* HOLE_AT bytes, a page that is not mapped, one that is */
 static size_t page;
 
 /* Read all that was sent; is it right? */
@@ -37,8 +37,8 @@ static bool stream_right(void)
 		len = sent - received < sizeof(buf) ? sent - received : sizeof(buf);
 		n = recv(fd[1], buf, len, 0);
 		if (n <= 0 || pattern_check(SEED, received, buf, n) != (size_t)n) {
-			tap_note("at %llu of %llu: %s", (unsigned long long)received,
-				 (unsigned long long)sent, n <= 0 ? strerror(errno) : "wrong byte");
+			NOTE("at %llu of %llu: %s", (unsigned long long)received,
+			     (unsigned long long)sent, n <= 0 ? strerror(errno) : "wrong byte");
 			return false;
 		}
 		received += n;
@@ -55,15 +55,33 @@ static ssize_t write_vector(const struct iovec *iov, int count)
 	return n < 0 ? -errno : n;
 }
 
-static void hole_in_writes(void)
+static void begin(void)
 {
-	uint8_t *hole = map + HOLE_AT;
+	const struct end_options opt = { 0 };
+	int err;
+
+	page = sysconf(_SC_PAGESIZE);
+	map = mmap(NULL, HOLE_AT + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		   -1, 0);
+	if (map == MAP_FAILED || munmap(map + HOLE_AT, page))
+		BAIL("mmap: %s", strerror(errno));
+	err = end_pair(fd, &opt);
+	if (err)
+		BAIL("connect: %s", strerror(-err));
+}
+
+TEST(hole_in_writes)
+{
 	struct iovec iov[3];
+	uint8_t *hole;
 	ssize_t n;
+
+	begin();
+	hole = map + HOLE_AT;
 
 	iov[0] = (struct iovec){ hole, page };
 	n = write_vector(iov, 1);
-	tap_check(n == -EFAULT, "write from a page that is not there: %zd", n);
+	FACT(n == -EFAULT, "write from a page that is not there: %zd", n);
 
 	/* The whole of the good part, or what of it went before the bad one was seen */
 	pattern_fill(SEED, sent, map, HOLE_AT);
@@ -71,41 +89,45 @@ static void hole_in_writes(void)
 	iov[1] = (struct iovec){ hole, 1000 };
 	iov[2] = (struct iovec){ map + 1000, 1000 };
 	n = write_vector(iov, 3);
-	tap_check(n >= 0 ? n <= 1000 : n == -EFAULT, "good, bad, good: %zd bytes", n);
-	tap_check(stream_right(), "good, bad, good: the stream is right");
+	FACT(n >= 0 ? n <= 1000 : n == -EFAULT, "good, bad, good: %zd bytes", n);
+	FACT(stream_right(), "good, bad, good: the stream is right");
 
 	pattern_fill(SEED, sent, map, HOLE_AT);
 	iov[0] = (struct iovec){ map, HOLE_AT + page };
 	n = write_vector(iov, 1);
-	tap_check(n >= 0 ? n <= HOLE_AT : n == -EFAULT, "a buffer with a hole at its end: %zd bytes", n);
-	tap_check(stream_right(), "a buffer with a hole at its end: the stream is right");
+	FACT(n >= 0 ? n <= HOLE_AT : n == -EFAULT, "a buffer with a hole at its end: %zd bytes", n);
+	FACT(stream_right(), "a buffer with a hole at its end: the stream is right");
 
 	pattern_fill(SEED, sent, map, 5000);
 	iov[0] = (struct iovec){ map, 5000 };
 	n = write_vector(iov, 1);
-	tap_check(n == 5000 && stream_right(), "the socket goes on");
+	FACT(n == 5000 && stream_right(), "the socket goes on");
 }
 
-static void hole_in_reads(void)
+TEST(hole_in_reads)
 {
-	uint8_t *hole = map + HOLE_AT, *before = hole - 1000;
+	uint8_t *hole, *before;
 	ssize_t n;
+
+	begin();
+	hole = map + HOLE_AT;
+	before = hole - 1000;
 
 	pattern_fill(SEED, sent, map, 20000);
 	n = send(fd[0], map, 20000, 0);
 	if (n > 0)
 		sent += n;
 	n = recv(fd[1], hole, 100, 0);
-	tap_check(n < 0 && errno == EFAULT, "read into a page that is not there: %zd", n);
+	FACT(n < 0 && errno == EFAULT, "read into a page that is not there: %zd", n);
 	/* 1000 bytes fit; who has told less loses nothing */
 	n = recv(fd[1], before, 1000 + 100, 0);
-	tap_check(n > 0 ? n <= 1000 && pattern_check(SEED, received, before, n) == (size_t)n :
-			  errno == EFAULT, "read into the end of what is there: %zd", n);
+	FACT(n > 0 ? n <= 1000 && pattern_check(SEED, received, before, n) == (size_t)n :
+	     errno == EFAULT, "read into the end of what is there: %zd", n);
 	if (n > 0)
 		received += n;
-	tap_check(stream_right(), "no byte was lost");
-	tap_check(setsockopt(fd[0], SOL_QRDMA, QRDMA_CONFIG, hole, sizeof(struct qrdma_config)) &&
-		  errno == EFAULT, "an option from a page that is not there");
+	FACT(stream_right(), "no byte was lost");
+	FACT(setsockopt(fd[0], SOL_QRDMA, QRDMA_CONFIG, hole, sizeof(struct qrdma_config)) &&
+	     errno == EFAULT, "an option from a page that is not there");
 }
 
 /* Fail allocations of processes that ask for it: @percent of all that may wait, and that may not */
@@ -113,7 +135,8 @@ static bool fail_allocations(int percent)
 {
 	return !shell("cd %s && echo N >cache-filter && echo Y >task-filter && "
 		      "echo N >ignore-gfp-wait && echo 1 >interval && echo -1 >times && "
-		      "echo 0 >space && echo 0 >verbose && echo %d >probability", FAILSLAB, percent);
+		      "echo 0 >space && echo 0 >verbose && echo %d >probability",
+		      FAILSLAB, percent);
 }
 
 static bool fail_me(bool on)
@@ -157,24 +180,23 @@ static bool carry_failing(uint64_t bytes, unsigned int *failures)
 	return true;
 }
 
-static void failing_allocations(void)
+TEST_TIMEOUT(failing_allocations, 600)
 {
 	unsigned int failures = 0, i, refused = 0, made = 0;
 	const struct end_options opt = { 0 };
 	int pair[2], err, other = 0;
 	bool good;
 
-	if (access(FAILSLAB, F_OK) || !fail_allocations(10)) {
-		tap_skip("this kernel cannot fail allocations");
-		return;
-	}
+	if (access(FAILSLAB, F_OK) || !fail_allocations(10))
+		SKIP("this kernel cannot fail allocations");
+	begin();
 	fail_me(true);
 	good = carry_failing(env_number("QRDMA_FAIL_KB", 512, 512) << 10, &failures);
 	err = errno;
 	fail_me(false);
-	tap_check(good, "one allocation of ten fails: the stream is right: %s",
-		  good ? "yes" : strerror(err));
-	tap_note("%u calls said ENOMEM", failures);
+	FACT(good, "one allocation of ten fails: the stream is right: %s",
+	     good ? "yes" : strerror(err));
+	NOTE("%u calls said ENOMEM", failures);
 	for (i = 0; i < 100; i++) {
 		fail_me(true);
 		err = end_pair(pair, &opt);
@@ -185,31 +207,10 @@ static void failing_allocations(void)
 			close(pair[0]);
 			close(pair[1]);
 		} else if (err != -ENOMEM && err != -ENOBUFS && err != -ENFILE) {
-			tap_note("a connection could not be made: %s", strerror(-err));
+			NOTE("a connection could not be made: %s", strerror(-err));
 			other++;
 		}
 	}
-	tap_check(!other, "100 connections: %u made, %u refused for want of memory", made, refused);
+	FACT(!other, "100 connections: %u made, %u refused for want of memory", made, refused);
 	shell("echo 0 >%s/probability", FAILSLAB);
-}
-
-int main(void)
-{
-	const struct end_options opt = { 0 };
-	int err;
-
-	page = sysconf(_SC_PAGESIZE);
-	tap_start();
-	map = mmap(NULL, HOLE_AT + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		   -1, 0);
-	if (map == MAP_FAILED || munmap(map + HOLE_AT, page))
-		tap_bail("mmap: %s", strerror(errno));
-	err = end_pair(fd, &opt);
-	tap_check(!err, "connect: %s", strerror(-err));
-	if (err)
-		return tap_end();
-	hole_in_writes();
-	hole_in_reads();
-	failing_allocations();
-	return tap_end();
 }

@@ -16,9 +16,9 @@
 #include <linux/if_packet.h>
 
 #include "ends.h"
+#include "fact.h"
 #include "flow.h"
 #include "probe.h"
-#include "tap.h"
 
 #define MAC_NEW		"52:54:00:09:01:12"
 #define MAC_OLD		"52:54:00:09:01:02"
@@ -28,8 +28,8 @@
 struct watch {
 	int fd;
 	pthread_t thread;
-	_Atomic uint64_t roce;
-	_Atomic uint64_t nowhere;
+	atomic_ullong roce;
+	atomic_ullong nowhere;
 };
 
 static bool is_roce(const uint8_t *frame, ssize_t len)
@@ -66,7 +66,7 @@ static void watch_start(struct watch *watch, const char *dev)
 	watch->fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
 	if (watch->fd < 0 || bind(watch->fd, (struct sockaddr *)&at, sizeof(at)) ||
 	    pthread_create(&watch->thread, NULL, watch_run, watch))
-		tap_bail("cannot watch %s: %s", dev, strerror(errno));
+		BAIL("cannot watch %s: %s", dev, strerror(errno));
 }
 
 static void watch_stop(struct watch *watch)
@@ -84,8 +84,8 @@ static void goes_on(struct flow *flow, const char *what)
 	uint64_t want = flow_progress(flow) + step;
 	uint64_t got = flow_await(flow, want);
 
-	tap_check(got >= want, "%s: the flow goes on, %llu bytes by now", what,
-		  (unsigned long long)got);
+	FACT(got >= want, "%s: the flow goes on, %llu bytes by now", what,
+	     (unsigned long long)got);
 }
 
 static void changes(struct flow *flow, const char *what, const char *command)
@@ -93,7 +93,7 @@ static void changes(struct flow *flow, const char *what, const char *command)
 	int rc = shell("%s", command);
 
 	if (rc)
-		tap_note("%s: exit code %d", command, rc);
+		NOTE("%s: exit code %d", command, rc);
 	goes_on(flow, what);
 }
 
@@ -112,9 +112,9 @@ static void neighbours(struct flow *flow)
 		"; ip neigh replace $B4 lladdr " MAC_OLD " dev va nud permanent"
 		"; ip neigh replace $A4 lladdr $(cat /sys/class/net/va/address) dev vb nud permanent");
 	watch_stop(&watch);
-	tap_check(watch.roce && !watch.nowhere,
-		  "%llu packets watched, %llu of them to no hardware address",
-		  (unsigned long long)watch.roce, (unsigned long long)watch.nowhere);
+	FACT(watch.roce && !watch.nowhere,
+	     "%llu packets watched, %llu of them to no hardware address",
+	     (unsigned long long)watch.roce, (unsigned long long)watch.nowhere);
 }
 
 struct size {
@@ -136,41 +136,56 @@ static void mtu(struct flow *flow, int mtu, int64_t datagram)
 	struct size size = { .fd = flow->tx, .want = datagram };
 	int rc = shell("ip link set va mtu %d && ip link set vb mtu %d", mtu, mtu);
 
-	tap_check(!rc && wait_for(is_size, &size), "MTU %d: datagrams of %u bytes", mtu,
-		  info_of(flow->tx).max_datagram);
+	FACT(!rc && wait_for(is_size, &size), "MTU %d: datagrams of %u bytes", mtu,
+	     info_of(flow->tx).max_datagram);
 	goes_on(flow, "after a change of MTU");
 }
 
-int main(void)
+static int fd[2];
+static struct flow flow = { .half_close = true };
+
+static void begin(void)
 {
 	const struct end_options opt = { 0 };
-	struct flow flow = { .half_close = true };
-	struct qrdma_info info;
-	int fd[2], err;
+	int err = end_pair(fd, &opt);
 
-	step = env_number("QRDMA_STEP_KB", 1024, 128) << 10;
-	tap_start();
-	err = end_pair(fd, &opt);
-	tap_check(!err, "connect: %s", strerror(-err));
 	if (err)
-		return tap_end();
+		BAIL("connect: %s", strerror(-err));
+	step = env_number("QRDMA_STEP_KB", 1024, 128) << 10;
 	flow.tx = fd[0];
 	flow.rx = fd[1];
 	flow_start(&flow);
 	goes_on(&flow, "before");
+}
+
+static void finish(void)
+{
+	struct qrdma_info info;
+
+	flow_stop(&flow);
+	flow_wait(&flow);
+	FACT(flow_good(&flow) && flow.saw_end, "every byte arrived: %s", flow_describe(&flow));
+	info = info_of(fd[0]);
+	NOTE("%llu packets sent, %llu lost; %u times another answer for the peer, %u resets of the "
+	     "lane; %lld refused as too long",
+	     (unsigned long long)info.packets_sent, (unsigned long long)info.packets_lost,
+	     info.peer_changes, info.lane_resets,
+	     (long long)lanes_number("rxe0:1", "tx_oversize"));
+}
+
+TEST_TIMEOUT(neighbours, 600)
+{
+	begin();
 	neighbours(&flow);
+	finish();
+}
+
+TEST_TIMEOUT(mtu, 600)
+{
+	begin();
 	mtu(&flow, 1500, 1020);
 	mtu(&flow, 9000, 4092);
 	mtu(&flow, 1280, 1020);
 	mtu(&flow, 4200, 4092);
-	flow_stop(&flow);
-	flow_wait(&flow);
-	tap_check(flow_good(&flow) && flow.saw_end, "every byte arrived: %s", flow_describe(&flow));
-	info = info_of(fd[0]);
-	tap_note("%llu packets sent, %llu lost; %u times another answer for the peer, %u resets; "
-		 "%lld refused as too long",
-		 (unsigned long long)info.packets_sent, (unsigned long long)info.packets_lost,
-		 info.peer_changes, info.lane_resets,
-		 (long long)lanes_number("rxe0:1", "tx_oversize"));
-	return tap_end();
+	finish();
 }

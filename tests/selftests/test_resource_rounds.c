@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "fact.h"
 #include "flow.h"
 #include "probe.h"
-#include "tap.h"
 
 enum {
 	THREADS = 4,
@@ -117,8 +117,8 @@ static int rounds(int first, int count)
 		pthread_join(worker[i].thread, NULL);
 		bad += worker[i].bad;
 		if (worker[i].bad)
-			tap_note("%d rounds went wrong, the last: %s", worker[i].bad,
-				 worker[i].why);
+			NOTE("%d rounds went wrong, the last: %s", worker[i].bad,
+			     worker[i].why);
 	}
 	return bad;
 }
@@ -151,7 +151,8 @@ static void state_read(struct state *state)
 		      "sockets %llu, connections %llu, orphans %llu, users of peers %lld; ",
 		      (unsigned long long)stat_of("sockets"),
 		      (unsigned long long)stat_of("connections"),
-		      (unsigned long long)stat_of("orphans"), (long long)port_number("peers", "users"));
+		      (unsigned long long)stat_of("orphans"),
+		      (long long)port_number("peers", "users"));
 	n += snprintf(state->text + n, sizeof(state->text) - n, "protocols %s; ",
 		      shell_line("awk '$1 == \"QRDMA\" { print $3 }' /proc/net/protocols"));
 	snprintf(state->text + n, sizeof(state->text) - n, "rdma %s",
@@ -171,7 +172,7 @@ static bool is_quiet(void *arg)
 	return !stat_of("connections") && !stat_of("orphans") && !port_number("peers", "tries");
 }
 
-int main(void)
+TEST_TIMEOUT(resource_rounds, 1200)
 {
 	int count = env_number("QRDMA_ROUNDS", 1000, 120);
 	static struct slab_shot before, after;
@@ -180,25 +181,23 @@ int main(void)
 	int64_t growth;
 	int bad;
 
-	tap_start();
 	/* What is made once and kept: caches, pools, the peers */
 	bad = rounds(0, count / 10);
-	tap_check(!bad && wait_for(is_quiet, NULL), "%d rounds to warm up", count / 10);
+	FACT(!bad && wait_for(is_quiet, NULL), "%d rounds to warm up", count / 10);
 	state_read(&first);
 	slab_take(&before);
-	tap_note("%s", first.text);
+	NOTE("%s", first.text);
 
 	bad = rounds(count / 10, count);
-	tap_check(!bad, "%d rounds of connect, transfer and close", count);
-	tap_check(wait_for(is_quiet, NULL), "all connections are over");
-	tap_check(wait_for(state_same, &first), "all counts are what they were");
+	FACT(!bad, "%d rounds of connect, transfer and close", count);
+	FACT(wait_for(is_quiet, NULL), "all connections are over");
+	FACT(wait_for(state_same, &first), "all counts are what they were");
 	state_read(&last);
 	if (strcmp(first.text, last.text))
-		tap_note("now: %s", last.text);
+		NOTE("now: %s", last.text);
 	slab_take(&after);
 	growth = slab_growth(&before, &after, name);
-	tap_check(growth < count / 2, "no slab cache has grown with the rounds: most %lld (%s)",
-		  (long long)growth, name);
-	tap_check(slab_objects("QRDMA") >= 0, "the sockets have a slab cache of their own");
-	return tap_end();
+	FACT(growth < count / 2, "no slab cache has grown with the rounds: most %lld (%s)",
+	     (long long)growth, name);
+	FACT(slab_objects("QRDMA") >= 0, "the sockets have a slab cache of their own");
 }

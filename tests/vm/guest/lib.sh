@@ -118,8 +118,9 @@ topology_down() {
 	for _dev in rxe0 rxe1; do
 		[ ! -d /sys/class/infiniband/$_dev ] || rdma link del $_dev
 	done
-	[ -d /sys/class/net/va ] || return 0
-	ip link del va
+	[ ! -d /sys/class/net/va ] || ip link del va
+	# The rules are there or not whatever became of the pair.
+	ip rule | grep -q '^1000:' || return 0
 	for _v in 4 6; do
 		for _p in 10 10 20 20 30 30; do
 			echo "rule del pref $_p"
