@@ -48,35 +48,31 @@ void qrdma_ah_domain_stop(struct qrdma_ah_domain *domain)
 	cancel_work_sync(&domain->work);
 }
 
-/* cache->lock is held. The handle has three references: slot, ib_ah, caller. */
-static struct qrdma_ah *ah_create(struct qrdma_ah_cache *cache, u32 flow_label)
+/* Process context, @domain->live counts it already. Three references: slot, ib_ah, caller. */
+static struct qrdma_ah *ah_create(struct qrdma_ah_domain *domain, struct rdma_ah_attr *attr)
 {
-	struct qrdma_ah_domain *domain = cache->domain;
-	struct rdma_ah_attr attr = cache->attr;
-	struct qrdma_ah *ah = kzalloc(sizeof(*ah), GFP_ATOMIC);
-	int err;
+	struct qrdma_ah *ah = kzalloc(sizeof(*ah), GFP_KERNEL);
+	int err = -ENOMEM;
 
 	if (!ah)
-		return ERR_PTR(-ENOMEM);
+		goto fail;
 	refcount_set(&ah->refs, 3);
 	refcount_set(&ah->uses, 1);
-	ah->flow_label = flow_label;
+	ah->flow_label = attr->grh.flow_label;
 	ah->domain = domain;
-	attr.grh.flow_label = flow_label;
-
-	/* Before the object: who revokes and then waits for 0 must not miss one. */
-	atomic_inc(&domain->live);
-	ah->ibah = rdma_create_ah(domain->pd, &attr, 0);
+	ah->ibah = rdma_create_ah(domain->pd, attr, RDMA_CREATE_AH_SLEEPABLE);
 	if (IS_ERR(ah->ibah)) {
 		err = PTR_ERR(ah->ibah);
-		atomic64_inc(&domain->failed);
-		if (atomic_dec_and_test(&domain->live))
-			wake_up_all(&domain->empty);
 		kfree(ah);
-		return ERR_PTR(err);
+		goto fail;
 	}
 	atomic64_inc(&domain->created);
 	return ah;
+fail:
+	atomic64_inc(&domain->failed);
+	if (atomic_dec_and_test(&domain->live))
+		wake_up_all(&domain->empty);
+	return ERR_PTR(err);
 }
 
 void qrdma_ah_cache_init(struct qrdma_ah_cache *cache, struct qrdma_ah_domain *domain,
@@ -154,24 +150,71 @@ bool qrdma_ah_cache_same(struct qrdma_ah_cache *cache, const struct rdma_ah_attr
 	return same;
 }
 
-struct qrdma_ah *qrdma_ah_cache_get(struct qrdma_ah_cache *cache, u32 flow_label)
+/* A device that has no more of them need not stop a connection: it shares. */
+static struct qrdma_ah *cache_any(struct qrdma_ah_cache *cache, struct qrdma_ah *none)
 {
-	u32 slot = hash_32(flow_label, ilog2(QRDMA_AH_PER_PEER));
+	int i;
+
+	for (i = 0; i < QRDMA_AH_PER_PEER; i++)
+		if (cache->ah[i])
+			return qrdma_ah_get(cache->ah[i]);
+	return none;
+}
+
+/* cache->lock is held. NULL: not there yet. */
+static struct qrdma_ah *cache_find(struct qrdma_ah_cache *cache, u32 slot)
+{
+	if (cache->revoked)
+		return ERR_PTR(-ESTALE);
+	return cache->ah[slot] ? qrdma_ah_get(cache->ah[slot]) : NULL;
+}
+
+/* Into its slot, unless somebody was faster or the path is not valid any more. */
+static struct qrdma_ah *cache_add(struct qrdma_ah_cache *cache, u32 slot, struct qrdma_ah *made)
+{
 	struct qrdma_ah *ah;
 
 	spin_lock_bh(&cache->lock);
-	ah = cache->ah[slot];
-	if (cache->revoked) {
-		ah = ERR_PTR(-ESTALE);
-	} else if (ah) {
-		qrdma_ah_get(ah);
-	} else {
-		ah = ah_create(cache, flow_label & IB_GRH_FLOWLABEL_MASK);
-		if (!IS_ERR(ah))
-			cache->ah[slot] = ah;
+	ah = cache_find(cache, slot);
+	if (!ah && IS_ERR(made)) {
+		ah = cache_any(cache, made);
+	} else if (!ah) {
+		cache->ah[slot] = made;
+		ah = made;
 	}
 	spin_unlock_bh(&cache->lock);
+	if (ah != made && !IS_ERR(made)) {
+		qrdma_ah_unuse(made);
+		qrdma_ah_put(made);
+		qrdma_ah_put(made);
+	}
 	return ah;
+}
+
+/*
+ * The object is made without a lock: the device's own locks are of those that process context
+ * takes with bottom halves on.
+ */
+struct qrdma_ah *qrdma_ah_cache_get(struct qrdma_ah_cache *cache, u32 flow_label)
+{
+	u32 slot = hash_32(flow_label, ilog2(QRDMA_AH_PER_PEER));
+	struct rdma_ah_attr attr;
+	struct qrdma_ah *ah;
+
+	spin_lock_bh(&cache->lock);
+	ah = cache_find(cache, slot);
+	if (!ah) {
+		/* Before the object: who revokes and then waits for 0 must not miss one. */
+		atomic_inc(&cache->domain->live);
+		rdma_copy_ah_attr(&attr, &cache->attr);
+	}
+	spin_unlock_bh(&cache->lock);
+	if (ah)
+		return ah;
+	attr.grh.flow_label = flow_label & IB_GRH_FLOWLABEL_MASK;
+	ah = ah_create(cache->domain, &attr);
+	rdma_destroy_ah_attr(&attr);
+	return cache_add(cache, slot, ah);
 }
 
 void qrdma_ah_put(struct qrdma_ah *ah)

@@ -146,7 +146,7 @@ bool qrdma_ah_cache_same(struct qrdma_ah_cache *cache, const struct rdma_ah_attr
  * @flow_label: 20 bits, a hint: labels that fall into the same of QRDMA_AH_PER_PEER groups share
  *	a handle
  *
- * Context: any but hard interrupt.
+ * Context: process, may sleep.
  * Return: handle with a reference, or ERR_PTR: -ESTALE (cache revoked), -ENOMEM and what else the
  * device says.
  */

@@ -534,7 +534,7 @@ static int rdev_open(struct qrdma_device *dev)
 		.stall_ms = max(tx_stall, 100U),
 	};
 	u32 want = rdev_lane_count(dev->ibdev);
-	u32 rings, max;
+	u32 rings, max, i;
 	int err;
 
 	err = rdev_depths(dev, &cfg);
@@ -551,7 +551,7 @@ static int rdev_open(struct qrdma_device *dev)
 	rings = want * cfg.rx_depth;
 	max = max_t(u32, clamp(rx_pool, 1U, 16384U) * (SZ_1M / PAGE_SIZE), 2 * rings);
 	dev->rx_pool = qrdma_pool_create(sizeof(struct qrdma_rxbuf), rings + max / 8 * 2, max,
-					 max / 8, dev->ibdev->dev.numa_node, &rdev_pool_ops, dev);
+					 max / 8, dev_to_node(&dev->ibdev->dev), &rdev_pool_ops, dev);
 	if (!dev->rx_pool) {
 		err = -ENOMEM;
 		goto err_pd;
@@ -562,6 +562,8 @@ static int rdev_open(struct qrdma_device *dev)
 	err = rdev_open_lanes(dev, &cfg, want);
 	if (err)
 		goto err_pool;
+	for (i = 0; i < dev->nlanes; i++)
+		qrdma_lane_set_port(&dev->lane[i], dev->up);
 	rdev_set_capacity(dev);
 	rdev_build_gids(dev);
 	return 0;
@@ -604,7 +606,7 @@ static int rdev_add_port(struct ib_device *ibdev, u32 port)
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, rdev_ib_event);
 	ib_register_event_handler(&dev->event_handler);
 
-	/* What happened before the handler was there; it also opens the lanes for sending. */
+	/* What happened before the handler was there */
 	spin_lock_bh(&rdev_lock);
 	rdev_queue_event(dev, RDEV_EV_PORT);
 	rdev_queue_event(dev, RDEV_EV_GIDS);

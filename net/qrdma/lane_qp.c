@@ -442,7 +442,7 @@ int qrdma_lane_open(struct qrdma_lane *lane, const struct qrdma_lane_config *cfg
 	lane->tx_pool = qrdma_pool_create(sizeof(struct qrdma_txbuf),
 					  cfg->tx_bufs / QRDMA_LANE_RESERVE * 2, cfg->tx_bufs,
 					  cfg->tx_bufs / QRDMA_LANE_RESERVE,
-					  cfg->ibdev->dev.numa_node, &lane_pool_ops, lane);
+					  dev_to_node(&cfg->ibdev->dev), &lane_pool_ops, lane);
 	if (!lane->tx_pool) {
 		err = -ENOMEM;
 		goto err_grh;

@@ -387,6 +387,8 @@ static void entry_end(struct qrdma_peer_entry *entry, int err, struct peer_chore
 /* The asking is over, without an answer. */
 static void entry_fail(struct qrdma_peer_entry *entry, int err, struct peer_chores *chores)
 {
+	pr_debug("qrdma: asking %pI6c from %pI6c: error %d after %u requests\n",
+		 &entry->key.remote, &entry->key.local, err, entry->asked);
 	peer_count.failed++;
 	entry->asking = false;
 	entry_drop_tries(entry, chores);
@@ -642,14 +644,16 @@ static void entry_work(struct work_struct *work)
 {
 	struct qrdma_peer_entry *entry = container_of(work, struct qrdma_peer_entry, work.work);
 	struct peer_chores chores;
-	u64 now = ktime_get_ns();
 	bool send;
 	int err;
+	u64 now;
 
 	chores_init(&chores);
 	spin_lock_bh(&peer_lock);
 	entry_obey(entry, &chores);
 	entry_harvest(entry, &chores);
+	/* Not earlier: the asking may have begun just now. */
+	now = ktime_get_ns();
 	if (entry->asking && now - entry->began >= (u64)resolve_ms * NSEC_PER_MSEC)
 		entry_fail(entry, entry->reached || !entry->last_err ? -ETIMEDOUT : entry->last_err,
 			   &chores);

@@ -219,7 +219,7 @@ void qrdma_peer_put(struct qrdma_peer *peer);
  *
  * To be kept by the connection for as long as its peer is the same, and dropped with
  * qrdma_ah_put().
- * Context: any but hard interrupt. Return: handle or ERR_PTR, see qrdma_ah_cache_get().
+ * Context: process, may sleep. Return: handle or ERR_PTR, see qrdma_ah_cache_get().
  */
 static inline struct qrdma_ah *qrdma_peer_ah(struct qrdma_peer *peer, u32 flow_label)
 {
