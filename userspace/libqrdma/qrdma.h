@@ -86,7 +86,8 @@ int qrdma_cred_set_psk(struct qrdma_cred *cred, const char *identity, const uint
  * @file: lines of "identity:hexadecimal key"; empty lines and lines that start with '#' are passed over
  * @identity: take only this one; NULL: all
  *
- * Return: 0, -errno of opening, -EINVAL a line is malformed, -ENOKEY nothing was found, -EACCES the file can be read by others.
+ * Return: 0, -errno of opening, -EINVAL a line is malformed, -ENOKEY nothing was found, -EACCES others can read the
+ * file.
  */
 int qrdma_cred_set_psk_file(struct qrdma_cred *cred, const char *file, const char *identity);
 

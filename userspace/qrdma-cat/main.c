@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * qrdma-cat: files and pipes over AF_QRDMA. Joins the two ends by TCP, lets libqrdma run the handshake there, then moves
- * standard input to the peer and what the peer sends to standard output.
+ * qrdma-cat: files and pipes over AF_QRDMA. Joins the two ends by TCP, lets libqrdma run the handshake there, then
+ * moves standard input to the peer and what the peer sends to standard output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -136,27 +136,68 @@ static int parse_seconds(const char *text)
 static void parse_option(struct cat *cat, int c)
 {
 	switch (c) {
-	case 'l': cat->listen = true; break;
-	case 'k': cat->keep = true; break;
-	case 'i': cat->input = optarg; break;
-	case 'o': cat->output = optarg; break;
-	case 'b': cat->bind = optarg; break;
-	case '4': cat->family = AF_INET; break;
-	case '6': cat->family = AF_INET6; break;
-	case 'p': cat->progress = true; break;
-	case 'v': cat->verbose = true; break;
-	case OPT_CERT: cat->cert = optarg; break;
-	case OPT_KEY: cat->key = optarg; break;
-	case OPT_CA: cat->ca = optarg; break;
-	case OPT_NAME: cat->name = optarg; break;
-	case OPT_MUTUAL: cat->mutual = true; break;
-	case OPT_PSK_FILE: cat->psk_file = optarg; break;
-	case OPT_PSK_ID: cat->psk_identity = optarg; break;
-	case OPT_CIPHER: parse_ciphers(cat, optarg); break;
-	case OPT_TIMEOUT: cat->timeout_ms = parse_seconds(optarg); break;
-	case 'h': fputs(usage_text, stdout); exit(0);
-	case 'V': printf("qrdma-cat %s\n", qrdma_version()); exit(0);
-	default: die_usage("unknown option");
+	case 'l':
+		cat->listen = true;
+		break;
+	case 'k':
+		cat->keep = true;
+		break;
+	case 'i':
+		cat->input = optarg;
+		break;
+	case 'o':
+		cat->output = optarg;
+		break;
+	case 'b':
+		cat->bind = optarg;
+		break;
+	case '4':
+		cat->family = AF_INET;
+		break;
+	case '6':
+		cat->family = AF_INET6;
+		break;
+	case 'p':
+		cat->progress = true;
+		break;
+	case 'v':
+		cat->verbose = true;
+		break;
+	case OPT_CERT:
+		cat->cert = optarg;
+		break;
+	case OPT_KEY:
+		cat->key = optarg;
+		break;
+	case OPT_CA:
+		cat->ca = optarg;
+		break;
+	case OPT_NAME:
+		cat->name = optarg;
+		break;
+	case OPT_MUTUAL:
+		cat->mutual = true;
+		break;
+	case OPT_PSK_FILE:
+		cat->psk_file = optarg;
+		break;
+	case OPT_PSK_ID:
+		cat->psk_identity = optarg;
+		break;
+	case OPT_CIPHER:
+		parse_ciphers(cat, optarg);
+		break;
+	case OPT_TIMEOUT:
+		cat->timeout_ms = parse_seconds(optarg);
+		break;
+	case 'h':
+		fputs(usage_text, stdout);
+		exit(0);
+	case 'V':
+		printf("qrdma-cat %s\n", qrdma_version());
+		exit(0);
+	default:
+		die_usage("unknown option");
 	}
 }
 
@@ -327,7 +368,8 @@ static void cat_info(const struct cat *cat, int sock)
 		qrdma_state_name(i.state), cipher ? cipher : "none", i.key_phase, i.device, i.port, i.lane);
 	fprintf(stderr, "QRDMA_INFO qpn=%u peer_qpn=%u flow_label=%#x max_datagram=%u lane_resets=%u\n",
 		i.local_qpn, i.remote_qpn, i.flow_label, i.max_datagram, i.lane_resets);
-	fprintf(stderr, "QRDMA_INFO srtt_us=%" PRIu64 " min_rtt_us=%" PRIu64 " cwnd=%" PRIu64 " in_flight=%" PRIu64 "\n",
+	fprintf(stderr,
+		"QRDMA_INFO srtt_us=%" PRIu64 " min_rtt_us=%" PRIu64 " cwnd=%" PRIu64 " in_flight=%" PRIu64 "\n",
 		(uint64_t)i.srtt / 1000, (uint64_t)i.min_rtt / 1000, (uint64_t)i.cwnd, (uint64_t)i.in_flight);
 	fprintf(stderr, "QRDMA_INFO sent=%" PRIu64 " received=%" PRIu64 " lost=%" PRIu64 " spurious=%" PRIu64
 		" opened=%" PRIu64 " failed=%" PRIu64 " dropped=%" PRIu64 "\n",

@@ -32,26 +32,33 @@
  * before connect() is EISCONN afterwards (EALREADY while connecting). connect() needs connection
  * ids, the peer's transport parameters and both secrets; without them it is ENOKEY.
  */
-#define QRDMA_CONNECTION_ID	4	/* struct qrdma_connection_ids, set: before connect(), out of band */
-#define QRDMA_CONNECTION_CLOSE	5	/* struct qrdma_connection_close, set: close with a code; get: why it was closed */
-#define QRDMA_KEY_UPDATE	7	/* no value (length 0), set: start a key update; EAGAIN: the last one is not confirmed yet */
-#define QRDMA_TRANSPORT_PARAM	8	/* struct qrdma_transport_param, set and get; get looks at "remote" of the caller's buffer */
+/* struct qrdma_connection_ids, set: before connect(), out of band */
+#define QRDMA_CONNECTION_ID	4
+/* struct qrdma_connection_close, set: close with a code; get: why it was closed */
+#define QRDMA_CONNECTION_CLOSE	5
+/* no value (length 0), set: start a key update; EAGAIN: the last one is not confirmed yet */
+#define QRDMA_KEY_UPDATE	7
+/* struct qrdma_transport_param, set and get; get looks at "remote" of the caller's buffer */
+#define QRDMA_TRANSPORT_PARAM	8
 #define QRDMA_CONFIG		9	/* struct qrdma_config, set before connect() and get */
-#define QRDMA_CRYPTO_SECRET	13	/* struct qrdma_crypto_secret, set only: secrets go in, never out */
+/* struct qrdma_crypto_secret, set only: secrets go in, never out */
+#define QRDMA_CRYPTO_SECRET	13
 #define QRDMA_INFO		64	/* struct qrdma_info, get */
 
 /* Role of an end whose handshake ran out of band. */
 #define QRDMA_ROLE_CLIENT	0
 #define QRDMA_ROLE_SERVER	1
 
-#define QRDMA_CONNECTION_ID_LEN		8	/* the ids that AF_QRDMA makes and takes for itself */
+/* the ids that AF_QRDMA makes and takes for itself */
+#define QRDMA_CONNECTION_ID_LEN		8
 #define QRDMA_CONNECTION_ID_MAX		20
 
 struct qrdma_connection_ids {
 	__u8	role;			/* QRDMA_ROLE_* */
 	__u8	source_len;		/* QRDMA_CONNECTION_ID_LEN */
 	__u8	dest_len;		/* 0 .. QRDMA_CONNECTION_ID_MAX */
-	__u8	reserved[5];		/* and the bytes of source and dest behind their lengths: zero */
+	/* and the bytes of source and dest behind their lengths: zero */
+	__u8	reserved[5];
 	__u8	source[QRDMA_CONNECTION_ID_MAX];	/* the id that the peer sends to us */
 	__u8	dest[QRDMA_CONNECTION_ID_MAX];		/* the id that we send to the peer */
 };
@@ -67,18 +74,22 @@ struct qrdma_connection_close {
 
 /* Why a connection failed or ended: finer than the errno of the socket, for people and tools. */
 #define QRDMA_REASON_NONE		0
-#define QRDMA_REASON_NO_DEVICE		1	/* no RDMA device of this network namespace has the local address */
+/* no RDMA device of this network namespace has the local address */
+#define QRDMA_REASON_NO_DEVICE		1
 #define QRDMA_REASON_NO_ROUTE		2	/* the address did not resolve to a neighbour */
 #define QRDMA_REASON_NO_SERVICE		3	/* the host is there and has no AF_QRDMA */
 #define QRDMA_REASON_INCOMPATIBLE	4	/* the host's AF_QRDMA speaks another version */
-#define QRDMA_REASON_NO_ANSWER		5	/* the host or the peer's socket did not answer in time */
-#define QRDMA_REASON_DEVICE_GONE	6	/* the RDMA device was removed, and no other reaches the peer */
+/* the host or the peer's socket did not answer in time */
+#define QRDMA_REASON_NO_ANSWER		5
+/* the RDMA device was removed, and no other reaches the peer */
+#define QRDMA_REASON_DEVICE_GONE	6
 #define QRDMA_REASON_IDLE		7	/* idle time-out (RFC 9000 s10.1) */
 #define QRDMA_REASON_LOCAL_CLOSE	8	/* closed from this end */
 #define QRDMA_REASON_PEER_CLOSE		9	/* closed by the peer's application */
 #define QRDMA_REASON_PEER_ERROR		10	/* the peer found an error of protocol: see code */
 #define QRDMA_REASON_PROTOCOL		11	/* this end found an error of protocol: see code */
-#define QRDMA_REASON_KEY_LIMIT		12	/* the keys may not be used any more (RFC 9001 s6.6) */
+/* the keys may not be used any more (RFC 9001 s6.6) */
+#define QRDMA_REASON_KEY_LIMIT		12
 #define QRDMA_REASON_NO_MEMORY		13
 
 /* What "0" says is a default stands for it when set, and get tells the value in force. */
@@ -90,7 +101,8 @@ struct qrdma_transport_param {
 	__u32	max_ack_delay;		/* microseconds */
 	__u32	max_udp_payload_size;	/* bytes; 0: as the device allows */
 	__u32	max_idle_timeout;	/* microseconds, 0: none */
-	__u64	max_data;		/* first credit, 0: default; it grows up to half of SO_RCVBUF as the application reads */
+	/* first credit, 0: default; it grows up to half of SO_RCVBUF as the application reads */
+	__u64	max_data;
 	__u64	max_stream_data_bidi_local;
 	__u64	max_stream_data_bidi_remote;
 	__u64	max_stream_data_uni;
@@ -106,9 +118,11 @@ struct qrdma_transport_param {
 
 struct qrdma_config {
 	__u32	congestion;		/* QRDMA_CONG_* */
-	__u32	granularity;		/* microseconds, timer granularity (RFC 9002 kGranularity), up to 1,000,000, 0: default */
+	/* microseconds, timer granularity (RFC 9002 kGranularity), up to 1,000,000, 0: default */
+	__u32	granularity;
 	__u32	connect_timeout;	/* milliseconds, 0: default */
-	__u32	linger_timeout;		/* milliseconds that a closed socket goes on delivering, 0: default */
+	/* milliseconds that a closed socket goes on delivering, 0: default */
+	__u32	linger_timeout;
 	__u64	reserved[2];
 };
 
@@ -134,7 +148,8 @@ struct qrdma_crypto_secret {
 	__u8	level;			/* QRDMA_LEVEL_APP */
 	__u16	reserved;
 	__u32	type;			/* QRDMA_CIPHER_* */
-	__u8	secret[QRDMA_CRYPTO_SECRET_SIZE];	/* 32 bytes for SHA-256 suites, 48 for AES-256-GCM; the rest zero */
+	/* 32 bytes for SHA-256 suites, 48 for AES-256-GCM; the rest zero */
+	__u8	secret[QRDMA_CRYPTO_SECRET_SIZE];
 };
 
 #define QRDMA_STATE_INIT	0
@@ -173,8 +188,10 @@ struct qrdma_info {
 	__u32	remote_qpn;
 	__u32	flow_label;
 	__u32	lane;			/* number of the lane on that port */
-	__u32	lane_resets;		/* how often the lane's QP was brought back from the error state */
-	__u32	peer_changes;		/* how often the connection moved to a new answer of address resolution */
+	/* how often the lane's QP was brought back from the error state */
+	__u32	lane_resets;
+	/* how often the connection moved to a new answer of address resolution */
+	__u32	peer_changes;
 	char	device[64];		/* name of the RDMA device */
 	__u64	reserved[8];
 };
