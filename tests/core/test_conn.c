@@ -576,6 +576,57 @@ Q_TEST(conn_key_limit_no_next)
 	qpair_free(p);
 }
 
+/* The window takes more packets than the key may seal: they wait for the update, not for the end. */
+Q_TEST(conn_key_limit_below_window)
+{
+	struct qrdma_conn_config cfg;
+	struct qrdma_tparams tp;
+	struct qpeer *p;
+	u32 i, n;
+
+	qpair_tparams(&tp);
+	qpair_config(&cfg, false, &tp, &tp);
+	cfg.key_packets_max = 20;
+	p = qpeer_new_cfg(test, &cfg);
+	/* an update frees nothing before its first packet is acknowledged */
+	for (i = 0; i < 3; i++) {
+		for (n = !!i; n < 30; n++) {
+			qrdma_conn_ping(p->conn);
+			if (qpeer_take(p) <= 0)
+				break;
+		}
+		Q_EXPECT_EQ(test, n, 12);
+		Q_EXPECT_EQ(test, qpeer_take(p), -EAGAIN);
+		Q_EXPECT_EQ(test, p->got_gen, i);
+		p->now += NSEC_PER_MSEC;
+		p->gen = i;
+		qpeer_ack(p, p->got_pn, p->got_pn, 0);
+		Q_EXPECT_EQ(test, qpeer_send(p), QRDMA_DROP_NONE);
+		/* the acknowledgment brings the update, and the peer follows */
+		qrdma_conn_ping(p->conn);
+		Q_EXPECT_GT(test, qpeer_take(p), 0);
+		Q_EXPECT_EQ(test, p->got_gen, i + 1);
+		p->gen = i + 1;
+		qpeer_type(p, QRDMA_FRAME_PADDING);
+		Q_EXPECT_EQ(test, qpeer_send(p), QRDMA_DROP_NONE);
+		qpair_derive(p->conn);
+	}
+	Q_EXPECT_EQ(test, qpeer_error(p), U64_MAX);
+	/* nobody answers any more: probes, then the end before the limit */
+	for (i = 0; i < 200; i++) {
+		qrdma_conn_ping(p->conn);
+		qpeer_drain(p);
+		if (qpeer_error(p) != U64_MAX)
+			break;
+		qpeer_wait(p);
+	}
+	Q_EXPECT_TRUE(test, qrdma_conn_timeout(p->conn, p->now) & QRDMA_EV_CLOSED);
+	Q_EXPECT_EQ(test, qpeer_error(p), QRDMA_ERR_AEAD_LIMIT_REACHED);
+	Q_EXPECT_GT(test, qpeer_take(p), 0);
+	Q_EXPECT_NOT_NULL(test, qpeer_find(p, QRDMA_FRAME_CLOSE));
+	qpeer_free(p);
+}
+
 /* F18: packet numbers come to their end: the key dies, nothing wraps, nothing more is sent. */
 Q_TEST(conn_number_end)
 {
@@ -759,6 +810,7 @@ Q_SUITE("qrdma-conn",
 	Q_CASE(conn_key_updates),
 	Q_CASE(conn_key_limit),
 	Q_CASE(conn_key_limit_no_next),
+	Q_CASE(conn_key_limit_below_window),
 	Q_CASE(conn_number_end),
 	Q_CASE(conn_second_install),
 	Q_CASE(conn_no_keys),

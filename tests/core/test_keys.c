@@ -192,7 +192,10 @@ Q_TEST(keys_seal_limit)
 	while (!qrdma_keys_exhausted(&keys))
 		Q_ASSERT_EQ(test, keys_seal(&keys, pn++), 0);
 	Q_EXPECT_EQ(test, pn, 992);
-	/* some are left to say goodbye, then it is over */
+	/* some are left for probes, the last to say goodbye, then it is over */
+	while (!qrdma_keys_spent(&keys))
+		Q_ASSERT_EQ(test, keys_seal(&keys, pn++), 0);
+	Q_EXPECT_EQ(test, pn, 998);
 	while (keys_seal(&keys, pn) == 0)
 		pn++;
 	Q_EXPECT_EQ(test, pn, 1000);
@@ -201,6 +204,7 @@ Q_TEST(keys_seal_limit)
 	Q_EXPECT_EQ(test, qrdma_keys_update(&keys, true), 0);
 	Q_EXPECT_EQ(test, keys_seal(&keys, pn), 1);
 	Q_EXPECT_FALSE(test, qrdma_keys_update_due(&keys));
+	Q_EXPECT_FALSE(test, qrdma_keys_spent(&keys));
 	qrdma_keys_wipe(&keys);
 }
 

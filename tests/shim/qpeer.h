@@ -8,6 +8,7 @@
 #define QRDMA_TESTS_QPEER_H
 
 #include "qpair.h"
+#include "conn_state.h"
 
 #define QPEER_FRAMES	16
 #define QPEER_WIRE	4096
@@ -215,6 +216,8 @@ static inline bool qpeer_decode(struct qpeer *p)
 
 	if (qrdma_hdr_parse(&hdr, p->wire, p->got_len) != QRDMA_HDR_OK)
 		return false;
+	/* the peer knows how long its own connection ids are */
+	hdr.pn_off = 1 + qrdma_path_dcid(&p->conn->path)->len;
 	null_aead.hp_mask(p->open[0], qrdma_hdr_sample(&hdr, p->wire), mask);
 	qrdma_hdr_unprotect(&hdr, p->wire, mask);
 	op.pn = qrdma_pn_decode(p->got_pn + 1, hdr.pn, hdr.pn_len);

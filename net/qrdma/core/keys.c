@@ -11,8 +11,9 @@
  */
 #include "keys.h"
 
-/* packets left for CONNECTION_CLOSE when a generation is used up */
+/* packets of a generation kept for probes and CONNECTION_CLOSE, and of these for the latter */
 #define KEYS_RESERVE	8
+#define KEYS_RESERVE_CLOSE	2
 
 /**
  * struct cipher_limits - usage limits of one cipher (RFC 9001 s6.6)
@@ -68,7 +69,11 @@ void qrdma_keys_wipe(struct qrdma_keys *keys)
 	aead->slot_put(keys->rx_prev);
 	aead->slot_put(keys->rx_cur);
 	aead->slot_put(keys->rx_next);
-	qrdma_keys_init(keys, aead);
+	keys->tx_cur = NULL;
+	keys->tx_next = NULL;
+	keys->rx_prev = NULL;
+	keys->rx_cur = NULL;
+	keys->rx_next = NULL;
 }
 
 int qrdma_keys_install(struct qrdma_keys *keys, bool send, u32 cipher, u64 packets_max,
@@ -138,13 +143,21 @@ int qrdma_keys_update(struct qrdma_keys *keys, bool urgent)
 
 bool qrdma_keys_update_due(const struct qrdma_keys *keys)
 {
-	return keys->tx_cur && keys->tx_sealed >= keys->tx_max - keys->tx_max / 8;
+	/* with limits of a few packets: early enough before the reserve */
+	u64 early = min_t(u64, 2 * KEYS_RESERVE, keys->tx_max / 4 * 3);
+
+	return keys->tx_cur && keys->tx_sealed >= keys->tx_max - max(keys->tx_max / 8, early);
 }
 
 bool qrdma_keys_exhausted(const struct qrdma_keys *keys)
 {
 	return keys->tx_cur &&
 	       keys->tx_sealed >= keys->tx_max - min_t(u64, KEYS_RESERVE, keys->tx_max / 2);
+}
+
+bool qrdma_keys_spent(const struct qrdma_keys *keys)
+{
+	return qrdma_keys_exhausted(keys) && keys->tx_sealed + KEYS_RESERVE_CLOSE >= keys->tx_max;
 }
 
 struct qrdma_slot *qrdma_keys_seal(struct qrdma_keys *keys, u64 pn, bool *phase)

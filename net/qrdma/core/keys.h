@@ -173,7 +173,7 @@ void qrdma_keys_init(struct qrdma_keys *keys, const struct qrdma_aead_ops *aead)
 
 /**
  * qrdma_keys_wipe() - drop all generations; operations in flight keep theirs
- * @keys: object; as after qrdma_keys_init()
+ * @keys: object; its counters can still be read
  */
 void qrdma_keys_wipe(struct qrdma_keys *keys);
 
@@ -232,17 +232,24 @@ int qrdma_keys_update(struct qrdma_keys *keys, bool urgent);
  * qrdma_keys_update_due() - has the sealing key been used so much that an update should start?
  * @keys: object
  *
- * Return: true from 7/8 of the limit on.
+ * Return: true from 7/8 of the limit on, earlier where that is but a few packets.
  */
 bool qrdma_keys_update_due(const struct qrdma_keys *keys);
 
 /**
- * qrdma_keys_exhausted() - has the sealing key reached its limit?
+ * qrdma_keys_exhausted() - has the sealing key come close to its limit?
  * @keys: object
  *
- * True a few packets early, so that CONNECTION_CLOSE can still be sealed (RFC 9001 s6.6).
+ * True a few packets early: what is left is for probes, as an acknowledgment may yet allow the
+ * update, and for CONNECTION_CLOSE (RFC 9001 s6.6).
  */
 bool qrdma_keys_exhausted(const struct qrdma_keys *keys);
+
+/**
+ * qrdma_keys_spent() - is the sealing key good for CONNECTION_CLOSE only?
+ * @keys: object
+ */
+bool qrdma_keys_spent(const struct qrdma_keys *keys);
 
 /**
  * qrdma_keys_seal() - the generation for one packet to be sent; counts the use

@@ -316,21 +316,22 @@ static void packer_seal(struct packer *p, struct qrdma_slot *slot, bool phase, u
  */
 static int packer_admit(struct packer *p, u32 limit, u64 now, bool *frames)
 {
+	enum qrdma_send_verdict v = QRDMA_SEND_OK;
 	struct qrdma_conn *conn = p->conn;
-	u64 at = QRDMA_NEVER;
-	bool held = false;
+	u64 at;
 
+	conn->paced_until = QRDMA_NEVER;
 	*frames = conn->probes;
 	if (!*frames && (conn->ping || qrdma_path_pending(&conn->path) ||
 			 qrdma_streams_pending(&conn->streams))) {
-		*frames = qrdma_recovery_may_send(&conn->recovery, limit, now, &at) ==
-			  QRDMA_SEND_OK;
-		held = !*frames;
+		v = qrdma_recovery_may_send(&conn->recovery, limit, now, &at);
+		*frames = v == QRDMA_SEND_OK;
+		if (v == QRDMA_SEND_PACED)
+			conn->paced_until = at;
 	}
-	conn->paced_until = at;
 	if (*frames || qrdma_pnspace_ack_due(&conn->app.pn, now))
 		return 1;
-	return held ? -EAGAIN : 0;
+	return v == QRDMA_SEND_OK ? 0 : -EAGAIN;
 }
 
 /**
@@ -452,6 +453,9 @@ static int packer_check_keys(struct qrdma_conn *conn, u64 now)
 	qrdma_keys_update(keys, true);
 	if (!qrdma_keys_exhausted(keys))
 		return 0;
+	/* the acknowledgment that allows the update may be on its way */
+	if (conn->recovery.in_flight && !qrdma_keys_spent(keys))
+		return conn->probes ? 0 : -EAGAIN;
 	qrdma_conn_fail(conn, EKEYEXPIRED, QRDMA_ERR_AEAD_LIMIT_REACHED, 0, now);
 	return -EKEYEXPIRED;
 }
