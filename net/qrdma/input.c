@@ -37,7 +37,7 @@ struct input {
  * @tasklet: works them off
  */
 struct input_batch {
-	spinlock_t lock;
+	spinlock_t lock;	/* guards list */
 	struct list_head list;
 	struct tasklet_struct tasklet;
 };

@@ -338,11 +338,10 @@ void qrdma_output_run(struct qrdma_sock *qs, u32 ev)
 		return;
 	if (qs->conn && (ev & QRDMA_EV_TX)) {
 		qrdma_sock_clear_alarm(qs, QRDMA_ALARM_CORK);
-		if (!qs->path.ah) {
-			blocked = true;
-		} else {
+		if (qs->path.ah)
 			output_burst(qs, &blocked);
-		}
+		else
+			blocked = true;
 	}
 	output_set_timer(qs, qrdma_sock_now(), blocked);
 }

@@ -229,7 +229,8 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 	if (ev & QRDMA_EV_DRAINED)
 		qrdma_sock_todo(qs, QRDMA_TODO_RETIRE);
 	if ((ev & QRDMA_EV_READABLE) &&
-	    (qs->readable >= qrdma_sock_lowat(qs) || qs->rx_reset || (sk->sk_shutdown & RCV_SHUTDOWN)))
+	    (qs->readable >= qrdma_sock_lowat(qs) || qs->rx_reset ||
+	     (sk->sk_shutdown & RCV_SHUTDOWN)))
 		sk->sk_data_ready(sk);
 	if (ev & QRDMA_EV_WRITABLE)
 		sk->sk_write_space(sk);

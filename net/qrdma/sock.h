@@ -225,7 +225,7 @@ struct qrdma_path {
  * @inflight: records whose open is in flight; socket lock
  */
 struct qrdma_rxq {
-	spinlock_t lock;
+	spinlock_t lock;	/* guards in .. done */
 	struct list_head in;
 	u32 nr;
 	bool batched;

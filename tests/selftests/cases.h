@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A small harness in kselftest style: TEST(name) { ... } makes a test, each runs in a process of its own under a time-out,
- * results are TAP lines. A failed EXPECT is told and the test goes on; a failed ASSERT ends it. SKIP(reason) ends it as
- * skipped. Exit status of the program: 0, 1 when a test failed, 4 when all were skipped.
+ * A small harness in kselftest style: TEST(name) { ... } makes a test, each runs in a process of
+ * its own under a time-out, results are TAP lines. A failed EXPECT is told and the test goes on;
+ * a failed ASSERT ends it. SKIP(reason) ends it as skipped. Exit status of the program: 0, 1 when
+ * a test failed, 4 when all were skipped.
  *
- * Arguments of the program: names of the tests to run, all when there are none. QRDMA_SHORT=1 in the environment makes
- * tap_short() true: loops that are long only for thoroughness are to be cut.
+ * Arguments of the program: names of the tests to run, all when there are none. QRDMA_SHORT=1 in
+ * the environment makes tap_short() true: loops that are long only for thoroughness are to be
+ * cut.
  */
 #ifndef QRDMA_TEST_CASES_H
 #define QRDMA_TEST_CASES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Both ends of an AF_QRDMA connection with keys made from a number: no TLS. For tests only: whoever knows the number
- * reads the traffic.
+ * Both ends of an AF_QRDMA connection with keys made from a number: no TLS. For tests only:
+ * whoever knows the number reads the traffic.
  */
 #ifndef QRDMA_TEST_ENDS_H
 #define QRDMA_TEST_ENDS_H
@@ -36,7 +36,10 @@ struct end_options {
 	int type_flags;		/* SOCK_NONBLOCK, SOCK_CLOEXEC */
 };
 
-/* Address of host a or b ("10.9.0.1", "10.9.0.2", fd09::1, fd09::2), or of the environment's QRDMA_A4 and so on. */
+/*
+ * Address of host a or b ("10.9.0.1", "10.9.0.2", fd09::1, fd09::2), or of the environment's
+ * QRDMA_A4 and so on.
+ */
 void end_addr(union addr *addr, char host, bool ipv6, uint16_t port);
 socklen_t end_addr_len(const union addr *addr);
 
@@ -44,8 +47,10 @@ socklen_t end_addr_len(const union addr *addr);
 int end_socket(const struct end_options *opt);
 int end_secret(int fd, int role, int send, const struct end_options *opt);
 int end_ids(int fd, int role, const struct end_options *opt);
-int end_params(int fd, const struct end_options *opt);		/* our own and the peer's, which are taken to be the same */
-int end_setup(int fd, int role, const struct end_options *opt);	/* all of that */
+/* our own and the peer's, which are taken to be the same */
+int end_params(int fd, const struct end_options *opt);
+/* all of that */
+int end_setup(int fd, int role, const struct end_options *opt);
 int end_bind(int fd, char host, bool ipv6, uint16_t port);
 int end_port(int fd);						/* bound port, or -errno */
 int end_connect(int fd, char host, bool ipv6, uint16_t port);
@@ -54,8 +59,8 @@ int end_connect(int fd, char host, bool ipv6, uint16_t port);
 uint64_t end_fresh_seed(void);
 
 /*
- * A connected pair in one process: fd[0] is the client, on host a's address, fd[1] the server, on b's.
- * Returns 0 or -errno; both blocking unless SOCK_NONBLOCK is among the flags.
+ * A connected pair in one process: fd[0] is the client, on host a's address, fd[1] the server, on
+ * b's. Returns 0 or -errno; both blocking unless SOCK_NONBLOCK is among the flags.
  */
 int end_pair(int fd[2], const struct end_options *opt);
 

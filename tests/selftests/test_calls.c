@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #define _GNU_SOURCE
 /*
- * socket, bind, connect, getsockname, getpeername, and the calls that there are not: errors and results as TCP's, where
- * TCP has the same case.
+ * socket, bind, connect, getsockname, getpeername, and the calls that there are not: errors and
+ * results as TCP's, where TCP has the same case.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -168,10 +168,12 @@ TEST(bind_conflicts)
 		enum how how;
 	} binds[] = {
 		{ AF_INET, "0.0.0.0", PLAIN }, { AF_INET, "0.0.0.0", REUSE },
-		{ AF_INET, "127.0.0.1", PLAIN }, { AF_INET, "127.0.0.1", REUSE }, { AF_INET, "127.0.0.2", PLAIN },
+		{ AF_INET, "127.0.0.1", PLAIN }, { AF_INET, "127.0.0.1", REUSE },
+		{ AF_INET, "127.0.0.2", PLAIN },
 		{ AF_INET6, "::", PLAIN }, { AF_INET6, "::", V6ONLY }, { AF_INET6, "::", REUSE },
 		{ AF_INET6, "::1", PLAIN }, { AF_INET6, "::1", REUSE },
-		{ AF_INET6, "::ffff:127.0.0.1", PLAIN }, { AF_INET6, "::ffff:127.0.0.1", V6ONLY },
+		{ AF_INET6, "::ffff:127.0.0.1", PLAIN },
+		{ AF_INET6, "::ffff:127.0.0.1", V6ONLY },
 	};
 	int n = sizeof(binds) / sizeof(*binds);
 	uint16_t port = 7000;
@@ -181,8 +183,8 @@ TEST(bind_conflicts)
 			char text[128];
 			int r[2][2];
 
-			snprintf(text, sizeof(text), "%s/%d then %s/%d", binds[i].text, binds[i].how,
-				 binds[j].text, binds[j].how);
+			snprintf(text, sizeof(text), "%s/%d then %s/%d", binds[i].text,
+				 binds[i].how, binds[j].text, binds[j].how);
 			CASE(text);
 			for (int q = 0; q < 2; q++) {
 				r[q][0] = bound(binds[i].family, binds[i].text, port, binds[i].how,

@@ -15,12 +15,12 @@
 
 static unsigned char buf[1 << 16];
 
-static void pair(int fd[2], const struct end_options *opt)
+static void connected(int fd[2], const struct end_options *opt)
 {
 	int err = end_pair(fd, opt);
 
 	if (err) {
-		tap_fail("no pair: %s", strerror(-err));
+		tap_fail("no connection: %s", strerror(-err));
 		_exit(1);
 	}
 }
@@ -48,7 +48,7 @@ TEST(half_close)
 	int fd[2];
 
 	signal(SIGPIPE, SIG_IGN);
-	pair(fd, NULL);
+	connected(fd, NULL);
 	CHECK(send(fd[0], "request", 7, 0));
 	CHECK(shutdown(fd[0], SHUT_WR));
 	EXPECT_ERRNO(send(fd[0], "x", 1, 0), EPIPE);
@@ -68,13 +68,15 @@ TEST(sigpipe)
 	int fd[2], status;
 	pid_t pid;
 
-	pair(fd, NULL);
+	connected(fd, NULL);
 	CHECK(shutdown(fd[0], SHUT_WR));
 	for (int flag = 0; flag < 2; flag++) {
 		pid = fork();
 		if (!pid) {
 			signal(SIGPIPE, SIG_DFL);
-			_exit(send(fd[0], "x", 1, flag ? MSG_NOSIGNAL : 0) < 0 && errno == EPIPE ? 7 : 1);
+			if (send(fd[0], "x", 1, flag ? MSG_NOSIGNAL : 0) < 0 && errno == EPIPE)
+				_exit(7);
+			_exit(1);
 		}
 		waitpid(pid, &status, 0);
 		if (flag)
@@ -88,7 +90,7 @@ TEST(shut_rd)
 {
 	int fd[2];
 
-	pair(fd, NULL);
+	connected(fd, NULL);
 	CHECK(shutdown(fd[0], SHUT_RD));
 	EXPECT_EQ(recv(fd[0], buf, 1, 0), 0);
 	EXPECT(events(fd[0], POLLIN | POLLRDHUP) & POLLRDHUP);
@@ -104,7 +106,7 @@ TEST_TIMEOUT(close_delivers, 300)
 	for (int i = 0; i < rounds; i++) {
 		int fd[2];
 
-		pair(fd, NULL);
+		connected(fd, NULL);
 		ASSERT_EQ(send(fd[i & 1], buf, sizeof(buf), 0), sizeof(buf));
 		close(fd[i & 1]);
 		ASSERT_EQ(drain(fd[!(i & 1)]), sizeof(buf));
@@ -119,7 +121,7 @@ TEST(close_goes_on)
 	static unsigned char big[150000];
 	int fd[2];
 
-	pair(fd, &opt);
+	connected(fd, &opt);
 	ASSERT_EQ(send(fd[0], big, sizeof(big), 0), sizeof(big));
 	close(fd[0]);
 	EXPECT_EQ(drain(fd[1]), sizeof(big));
@@ -141,7 +143,7 @@ TEST(linger_zero)
 	socklen_t len = sizeof(why);
 	int fd[2], err;
 
-	pair(fd, NULL);
+	connected(fd, NULL);
 	linger(fd[0], 1, 0);
 	close(fd[0]);
 	EXPECT_EQ(drain(fd[1]), -ECONNRESET);
@@ -151,7 +153,7 @@ TEST(linger_zero)
 	EXPECT(events(fd[1], POLLIN) & POLLHUP);
 
 	/* The same seen by poll and SO_ERROR */
-	pair(fd, NULL);
+	connected(fd, NULL);
 	linger(fd[0], 1, 0);
 	close(fd[0]);
 	EXPECT(events(fd[1], POLLIN) & POLLERR);
@@ -165,7 +167,7 @@ TEST(linger_waits)
 {
 	int fd[2], val;
 
-	pair(fd, NULL);
+	connected(fd, NULL);
 	linger(fd[0], 1, 60);
 	ASSERT_EQ(send(fd[0], buf, 10000, 0), 10000);
 	close(fd[0]);
@@ -179,11 +181,14 @@ TEST(linger_ends)
 	struct end_options opt = { .rcvbuf = 1, .max_data = 1000, .config.linger_timeout = 3000 };
 	int fd[2];
 
-	pair(fd, &opt);
+	connected(fd, &opt);
 	linger(fd[0], 1, 1);
 	ASSERT_EQ(send(fd[0], buf, 30000, 0), 30000);
 	close(fd[0]);
-	/* The kernel gives up, too, after linger_timeout, and the peer learns that it has not got all. */
+	/*
+	 * The kernel gives up, too, after linger_timeout, and the peer learns that it has not got
+	 * all.
+	 */
 	EXPECT(events(fd[1], 0) & (POLLERR | POLLHUP));
 	EXPECT(drain(fd[1]) < 0);
 }
@@ -193,7 +198,7 @@ TEST(close_unread)
 {
 	int fd[2];
 
-	pair(fd, NULL);
+	connected(fd, NULL);
 	CHECK(send(fd[1], "unread", 6, 0));
 	ASSERT(events(fd[0], POLLIN) & POLLIN);
 	close(fd[0]);
@@ -205,7 +210,7 @@ TEST(reset_after_data)
 {
 	int fd[2], val = 0;
 
-	pair(fd, NULL);
+	connected(fd, NULL);
 	CHECK(send(fd[0], "before", 6, 0));
 	while (val < 6) {
 		CHECK(ioctl(fd[1], FIONREAD, &val));
@@ -224,7 +229,7 @@ TEST(peer_closed)
 	int fd[2], n;
 
 	signal(SIGPIPE, SIG_IGN);
-	pair(fd, NULL);
+	connected(fd, NULL);
 	close(fd[0]);
 	EXPECT_EQ(drain(fd[1]), 0);
 	/* As with TCP the first write may go into the void. */
@@ -262,7 +267,7 @@ TEST(shutdown_wakes)
 	pthread_t t;
 	int fd[2];
 
-	pair(fd, NULL);
+	connected(fd, NULL);
 	pthread_create(&t, NULL, close_soon, &fd[0]);
 	EXPECT_EQ(recv(fd[0], buf, 1, 0), 0);
 	pthread_join(t, NULL);
@@ -293,7 +298,7 @@ TEST(killed)
 	pid_t pid = fork();
 
 	if (!pid) {
-		pair(fd, NULL);
+		connected(fd, NULL);
 		send(fd[0], buf, sizeof(buf), MSG_DONTWAIT);
 		raise(SIGKILL);
 	}

@@ -232,7 +232,8 @@ static struct qrdma_crypto_secret secret(int send, unsigned int type, int byte)
 TEST(secret)
 {
 	static const unsigned int types[] = {
-		QRDMA_CIPHER_AES_GCM_128, QRDMA_CIPHER_AES_GCM_256, QRDMA_CIPHER_AES_CCM_128, QRDMA_CIPHER_CHACHA20,
+		QRDMA_CIPHER_AES_GCM_128, QRDMA_CIPHER_AES_GCM_256, QRDMA_CIPHER_AES_CCM_128,
+		QRDMA_CIPHER_CHACHA20,
 	};
 	struct qrdma_crypto_secret s;
 	int fd;
@@ -363,7 +364,10 @@ TEST(key_update)
 	int fd[2], updates = 0;
 
 	ASSERT_EQ(end_pair(fd, NULL), 0);
-	/* Each is confirmed by what goes to and fro, and the old key has its time (RFC 9001 s6.5). */
+	/*
+	 * Each is confirmed by what goes to and fro, and the old key has its time (RFC 9001
+	 * s6.5).
+	 */
 	while (updates < 3) {
 		if (!set(fd[0], QRDMA_KEY_UPDATE, NULL, 0))
 			updates++;

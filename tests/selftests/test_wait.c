@@ -13,12 +13,12 @@
 
 static char buf[1 << 16];
 
-static void pair(int fd[2], const struct end_options *opt)
+static void connected(int fd[2], const struct end_options *opt)
 {
 	int err = end_pair(fd, opt);
 
 	if (err) {
-		tap_fail("no pair: %s", strerror(-err));
+		tap_fail("no connection: %s", strerror(-err));
 		_exit(1);
 	}
 }
@@ -47,7 +47,7 @@ TEST(timeouts)
 	struct end_options opt = { .sndbuf = 10000, .rcvbuf = 10000 };
 	int fd[2];
 
-	pair(fd, &opt);
+	connected(fd, &opt);
 	timeout(fd[0], SO_RCVTIMEO, 100);
 	timeout(fd[0], SO_SNDTIMEO, 100);
 	EXPECT_ERRNO(recv(fd[0], buf, 1, 0), EAGAIN);
@@ -166,7 +166,7 @@ TEST_TIMEOUT(interrupted, 240)
 			ASSERT_EQ(end_bind(w.fd, 'a', false, 0), 0);
 		} else {
 			opt.seed = 0;
-			pair(fd, &opt);
+			connected(fd, &opt);
 			w.fd = fd[0];
 			if (call == SEND)
 				fill_up(w.fd);
@@ -189,7 +189,7 @@ TEST(restarted)
 	int fd[2];
 
 	handler(SA_RESTART);
-	pair(fd, NULL);
+	connected(fd, NULL);
 	w.fd = fd[0];
 	pthread_create(&t, NULL, wait_in, &w);
 	asleep(&w);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * keyset: one end of an AF_QRDMA connection whose keys come from a number on the command line, joined to standard input
- * and output. Both ends are started with the same number. No TLS, no secrecy: a tool for tests of the data path.
+ * keyset: one end of an AF_QRDMA connection whose keys come from a number on the command line,
+ * joined to standard input and output. Both ends are started with the same number. No TLS, no
+ * secrecy: a tool for tests of the data path.
  *
  *	keyset [-6] [-c CIPHER] [-i] [-n] -r a|b -p PORT -q PEER-PORT -k NUMBER
  *
- * -r a: this is host a and the client, its peer is host b; -r b: the mirror. -c: aes128, aes256, ccm, chacha.
- * -n: read nothing, only write what comes. -i: print QRDMA_INFO to standard error at the end.
+ * -r a: this is host a and the client, its peer is host b; -r b: the mirror. -c: aes128, aes256,
+ * ccm, chacha. -n: read nothing, only write what comes. -i: print QRDMA_INFO to standard error at
+ * the end.
  *
  * Exit status: 0 when the peer's end and all of standard input have been seen; 1 after an error.
  */
@@ -52,7 +54,9 @@ static void write_all(int fd, const char *buf, size_t len)
 	}
 }
 
-/* From standard input to the socket and from the socket to standard output, till both have ended. */
+/*
+ * From standard input to the socket and from the socket to standard output, till both have ended.
+ */
 static void pump(int fd, bool input)
 {
 	static char buf[256 << 10];
@@ -101,13 +105,14 @@ static void print_info(int fd)
 	fprintf(stderr,
 		"state %u cipher %u device %s lane %u qpn %u->%u resets %u moves %u datagram %u\n"
 		"srtt %llu us min %llu us cwnd %llu in flight %llu\n"
-		"packets sent %llu received %llu lost %llu spurious %llu opened %llu failed %llu dropped %llu\n"
+		"packets sent %llu received %llu lost %llu spurious %llu\n"
+		"packets opened %llu failed %llu dropped %llu\n"
 		"bytes sent %llu received %llu acked %llu delivered %llu\n",
 		i.state, i.cipher, i.device, i.lane, i.local_qpn, i.remote_qpn, i.lane_resets,
-		i.peer_changes, i.max_datagram, i.srtt / 1000, i.min_rtt / 1000, i.cwnd, i.in_flight,
-		i.packets_sent, i.packets_received, i.packets_lost, i.packets_spurious,
-		i.packets_opened, i.packets_failed, i.packets_dropped, i.bytes_sent, i.bytes_received,
-		i.bytes_acked, i.bytes_delivered);
+		i.peer_changes, i.max_datagram, i.srtt / 1000, i.min_rtt / 1000, i.cwnd,
+		i.in_flight, i.packets_sent, i.packets_received, i.packets_lost,
+		i.packets_spurious, i.packets_opened, i.packets_failed, i.packets_dropped,
+		i.bytes_sent, i.bytes_received, i.bytes_acked, i.bytes_delivered);
 }
 
 int main(int argc, char **argv)
@@ -147,7 +152,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (role < 0 || !port || !peer || !opt.seed)
-		die("usage: keyset [-6in] [-c CIPHER] -r a|b -p PORT -q PEER-PORT -k NUMBER", EINVAL);
+		die("usage: keyset [-6in] [-c CIPHER] -r a|b -p PORT -q PORT -k NUMBER", EINVAL);
 	fd = end_socket(&opt);
 	if (fd < 0)
 		die("socket", fd);
