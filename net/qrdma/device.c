@@ -551,7 +551,8 @@ static int rdev_open(struct qrdma_device *dev)
 	rings = want * cfg.rx_depth;
 	max = max_t(u32, clamp(rx_pool, 1U, 16384U) * (SZ_1M / PAGE_SIZE), 2 * rings);
 	dev->rx_pool = qrdma_pool_create(sizeof(struct qrdma_rxbuf), rings + max / 8 * 2, max,
-					 max / 8, dev_to_node(&dev->ibdev->dev), &rdev_pool_ops, dev);
+					 max / 8, dev_to_node(&dev->ibdev->dev), &rdev_pool_ops,
+					 dev);
 	if (!dev->rx_pool) {
 		err = -ENOMEM;
 		goto err_pd;

@@ -89,6 +89,8 @@ static int link_take_path(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	link_drop_path(qs);
 	path->ah = ah;
 	path->peer = qrdma_peer_get(peer);
+	qrdma_device_put(path->last);
+	path->last = qrdma_device_get(peer->dev);
 	path->lane = qrdma_device_lane(peer->dev, link_hash(&qs->setup.scid));
 	path->qpn = qrdma_peer_qpn(peer, hash);
 	path->err = 0;
@@ -284,11 +286,13 @@ static void link_on_mtu(struct qrdma_sock *qs, struct qrdma_peer *peer)
 /*
  * Nobody looks for the peer any more. A connection whose device was removed looks once for
  * another device that reaches the peer, which is decided at once when there is none; other causes
- * may pass, and are waited for.
+ * may pass, and are waited for. The addresses of a net device that is deleted go first, its RDMA
+ * device later: so each time that nothing was found, the device is looked at.
  */
 static void link_on_gone(struct qrdma_sock *qs, int err)
 {
-	bool device_gone = qs->path.err == -ENODEV;
+	const struct qrdma_device *last = qs->path.last;
+	bool device_gone = qs->path.err == -ENODEV || (last && !qrdma_device_alive(last));
 
 	link_drop_path(qs);
 	if (!qs->conn) {
@@ -412,6 +416,8 @@ void qrdma_link_close(struct qrdma_sock *qs)
 	qrdma_output_detach(qs);				/* 5 */
 	qrdma_input_detach(qs);
 	link_drop_path(qs);					/* 6 */
+	qrdma_device_put(qs->path.last);
+	qs->path.last = NULL;
 	if (sock_flag(sk, SOCK_DEAD) || qs->error.reason == QRDMA_REASON_DEVICE_GONE) {
 		qrdma_conn_destroy(qs->conn);			/* 7 */
 		qs->conn = NULL;

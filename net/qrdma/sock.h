@@ -192,6 +192,7 @@ struct qrdma_setup {
  * @user: who asks peer.c
  * @peer: the answer, NULL while there is none; a reference
  * @lane: our lane on its device; valid as long as @peer
+ * @last: device of the last peer; a reference, to its memory only
  * @ah: address handle; a reference
  * @qpn: the peer's queue pair: where its last authenticated packet came from
  * @flow_label: 20 bits out of the peer's connection id
@@ -203,6 +204,7 @@ struct qrdma_path {
 	struct qrdma_peer_user user;
 	struct qrdma_peer *peer;
 	struct qrdma_lane *lane;
+	struct qrdma_device *last;
 	struct qrdma_ah *ah;
 	u32 qpn;
 	u32 flow_label;

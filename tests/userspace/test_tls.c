@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The TLS half of the out-of-band handshake over a socket pair: who is let in, who is not and with which errno, and that
- * both ends export the same secret. argv[1]: folder made by certs.sh.
+ * The TLS half of the out-of-band handshake over a socket pair: who is let in, who is not and with which errno, and
+ * that both ends export the same secret. argv[1]: folder made by certs.sh.
  */
 #include <errno.h>
 #include <pthread.h>
