@@ -86,7 +86,8 @@ static void cipher_run(uint32_t type, const char *name)
 		BAIL("%s: connect: %s", name, strerror(-err));
 	updates = carry(fd[0], fd[1], name, "there", size);
 	updates += carry(fd[1], fd[0], name, "back", size);
-	FACT(updates >= 2, "%s: the keys were updated %llu times", name,
+	/* An update has to be confirmed before the next: how many there are is a matter of time. */
+	FACT(updates >= 1 + (size >> 22), "%s: the keys were updated %llu times", name,
 	     (unsigned long long)updates);
 	for (i = 0; i < 2; i++)
 		info[i] = info_of(fd[i]);
