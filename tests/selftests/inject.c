@@ -33,6 +33,7 @@ void inject_open(struct inject *inject, const char *args)
 {
 	int in[2], out[2];
 
+	inject->posted = 0;
 	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
 		die(strerror(errno));
 	fflush(stdout);
@@ -55,10 +56,9 @@ void inject_open(struct inject *inject, const char *args)
 		die("it is not ready");
 }
 
-uint64_t inject_send(struct inject *inject, const void *msg, size_t len, size_t length,
-		     uint64_t count, uint64_t *errors)
+static void inject_say(struct inject *inject, const void *msg, size_t len, size_t length,
+		       uint64_t count)
 {
-	unsigned long long sent, failed;
 	size_t i;
 
 	if (!len)
@@ -66,12 +66,42 @@ uint64_t inject_send(struct inject *inject, const void *msg, size_t len, size_t 
 	for (i = 0; i < len; i++)
 		fprintf(inject->in, "%02x", ((const uint8_t *)msg)[i]);
 	fprintf(inject->in, " %llu %zu\n", (unsigned long long)count, length);
+}
+
+static uint64_t inject_hear(struct inject *inject, uint64_t *errors)
+{
+	unsigned long long sent, failed;
+
 	fflush(inject->in);
 	if (fscanf(inject->out, " sent %llu %llu", &sent, &failed) != 2)
 		die("it has gone");
 	if (errors)
 		*errors = failed;
 	return sent;
+}
+
+uint64_t inject_send(struct inject *inject, const void *msg, size_t len, size_t length,
+		     uint64_t count, uint64_t *errors)
+{
+	inject_say(inject, msg, len, length, count);
+	return inject_hear(inject, errors);
+}
+
+void inject_post(struct inject *inject, const void *msg, size_t len)
+{
+	inject_say(inject, msg, len, 0, 1);
+	inject->posted++;
+}
+
+uint64_t inject_reap(struct inject *inject)
+{
+	uint64_t errors, sum = 0;
+
+	for (; inject->posted; inject->posted--) {
+		inject_hear(inject, &errors);
+		sum += errors;
+	}
+	return sum;
 }
 
 void inject_qpn(struct inject *inject, uint32_t qpn)

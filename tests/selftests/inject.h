@@ -18,6 +18,7 @@ struct inject {
 	uint32_t qpn;		/* of the destination */
 	uint32_t qkey;
 	uint32_t max;		/* largest QUIC datagram that it takes */
+	unsigned int posted;	/* not yet answered */
 };
 
 /* @args: of the tool, words of a shell in which tests/vm/guest/lib.sh was sourced */
@@ -29,6 +30,14 @@ void inject_open(struct inject *inject, const char *args);
  */
 uint64_t inject_send(struct inject *inject, const void *msg, size_t len, size_t length,
 		     uint64_t count, uint64_t *errors);
+
+/*
+ * The same without waiting: at most INJECT_POSTED of them, then inject_reap() waits for all. Return:
+ * sends that ended with an error.
+ */
+#define INJECT_POSTED	64
+void inject_post(struct inject *inject, const void *msg, size_t len);
+uint64_t inject_reap(struct inject *inject);
 
 /* From here on to another queue pair, or with another key */
 void inject_qpn(struct inject *inject, uint32_t qpn);
