@@ -420,6 +420,23 @@ void tls_free(struct tls *tls)
 	free(tls);
 }
 
+/*
+ * A peer that refuses says so and hangs up, and in TLS 1.3 a client may be writing by then: the write fails, and why is
+ * still to be read.
+ */
+static int tls_send_error(struct tls *tls, int code, struct qrdma_reason *why)
+{
+	uint8_t byte;
+	ssize_t n;
+
+	if (code == GNUTLS_E_PUSH_ERROR) {
+		n = gnutls_record_recv(tls->session, &byte, 1);
+		if (n == GNUTLS_E_FATAL_ALERT_RECEIVED)
+			code = n;
+	}
+	return tls_error(tls, code, "sending parameters", why);
+}
+
 int tls_send(struct tls *tls, const void *data, size_t len, struct qrdma_reason *why)
 {
 	const uint8_t *p = data;
@@ -430,7 +447,7 @@ int tls_send(struct tls *tls, const void *data, size_t len, struct qrdma_reason 
 		if (n == GNUTLS_E_INTERRUPTED)
 			continue;
 		if (n < 0)
-			return tls_error(tls, n, "sending parameters", why);
+			return tls_send_error(tls, n, why);
 		p += n;
 		len -= n;
 	}
