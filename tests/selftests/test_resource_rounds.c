@@ -22,6 +22,8 @@ enum {
 	WAYS = 6,
 };
 
+#define IDLE "/sys/module/qrdma/parameters/peer_idle"
+
 struct worker {
 	pthread_t thread;
 	int first;
@@ -167,9 +169,12 @@ static bool state_same(void *arg)
 	return !strcmp(now.text, ((struct state *)arg)->text);
 }
 
+/* Nothing is left that goes by itself: hosts that nobody uses are forgotten after IDLE. */
 static bool is_quiet(void *arg)
 {
-	return !stat_of("connections") && !stat_of("orphans") && !port_number("peers", "tries");
+	return !stat_of("connections") && !stat_of("orphans") && !stat_of("sockets") &&
+	       !port_number("peers", "tries") && !port_number("rxe0:1", "ahs") &&
+	       !port_number("rxe1:1", "ahs");
 }
 
 TEST_TIMEOUT(resource_rounds, 1200)
@@ -181,7 +186,9 @@ TEST_TIMEOUT(resource_rounds, 1200)
 	int64_t growth;
 	int bad;
 
-	/* What is made once and kept: caches, pools, the peers */
+	FACT(!shell("cat " IDLE " >/tmp/idle && echo 1 >" IDLE),
+	     "hosts are forgotten after a second");
+	/* What is made once and kept: caches, pools */
 	bad = rounds(0, count / 10);
 	FACT(!bad && wait_for(is_quiet, NULL), "%d rounds to warm up", count / 10);
 	state_read(&first);
@@ -200,4 +207,5 @@ TEST_TIMEOUT(resource_rounds, 1200)
 	FACT(growth < count / 2, "no slab cache has grown with the rounds: most %lld (%s)",
 	     (long long)growth, name);
 	FACT(slab_objects("QRDMA") >= 0, "the sockets have a slab cache of their own");
+	shell("cat /tmp/idle >" IDLE);
 }
