@@ -248,7 +248,7 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	u32 len = sockopt_secret_len(s->type);
 	int err;
 
-	if (s->send > 1 || s->level != QRDMA_LEVEL_APP || s->reserved || !len ||
+	if (s->send > 1 || s->level != QRDMA_CRYPTO_APP || s->reserved || !len ||
 	    !sockopt_zero(s->secret + len, sizeof(s->secret) - len))
 		return -EINVAL;
 	if (setup->slot[s->send] && aead->slot_same(setup->slot[s->send], s->type, s->secret, len))

@@ -76,7 +76,7 @@ int end_secret(int fd, int role, int send, const struct end_options *opt)
 {
 	struct qrdma_crypto_secret s = {
 		.send = send,
-		.level = QRDMA_LEVEL_APP,
+		.level = QRDMA_CRYPTO_APP,
 		.type = opt->cipher ?: QRDMA_CIPHER_AES_GCM_128,
 	};
 	bool of_client = (role == QRDMA_ROLE_CLIENT) == !!send;

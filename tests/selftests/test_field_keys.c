@@ -32,7 +32,7 @@ static int fresh(void)
 
 static struct qrdma_crypto_secret secret_of(int send, uint32_t type, int seed)
 {
-	struct qrdma_crypto_secret s = { .send = send, .level = QRDMA_LEVEL_APP, .type = type };
+	struct qrdma_crypto_secret s = { .send = send, .level = QRDMA_CRYPTO_APP, .type = type };
 
 	memset(s.secret, seed, type == QRDMA_CIPHER_AES_GCM_256 ? 48 : 32);
 	return s;
@@ -72,7 +72,7 @@ TEST(secrets)
 	     secret(fd, 0, 55, 2) == EINVAL, "unknown ciphers are refused");
 	FACT(secret(fd, 2, types[0], 2) == EINVAL, "a third direction is refused");
 	s = secret_of(0, types[0], 2);
-	s.level = QRDMA_LEVEL_HANDSHAKE;
+	s.level = QRDMA_CRYPTO_HANDSHAKE;
 	FACT(set(fd, QRDMA_CRYPTO_SECRET, &s, sizeof(s)) == EINVAL, "another level is refused");
 	memset(&s, 0, sizeof(s));
 	FACT(getsockopt(fd, SOL_QRDMA, QRDMA_CRYPTO_SECRET, &s, &len) && errno == ENOPROTOOPT,

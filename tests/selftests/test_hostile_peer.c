@@ -181,7 +181,7 @@ static bool is_established(void *arg)
 
 static void secret(int send, const uint8_t *bytes)
 {
-	struct qrdma_crypto_secret s = { .send = send, .level = QRDMA_LEVEL_APP,
+	struct qrdma_crypto_secret s = { .send = send, .level = QRDMA_CRYPTO_APP,
 					 .type = QRDMA_CIPHER_AES_GCM_128 };
 
 	memcpy(s.secret, bytes, SECRET);

@@ -223,7 +223,7 @@ TEST(config)
 
 static struct qrdma_crypto_secret secret(int send, unsigned int type, int byte)
 {
-	struct qrdma_crypto_secret s = { .send = send, .level = QRDMA_LEVEL_APP, .type = type };
+	struct qrdma_crypto_secret s = { .send = send, .level = QRDMA_CRYPTO_APP, .type = type };
 
 	memset(s.secret, byte, type == QRDMA_CIPHER_AES_GCM_256 ? 48 : 32);
 	return s;
@@ -263,7 +263,7 @@ TEST(secret)
 	s.reserved = 1;
 	EXPECT_ERRNO(set(fd, QRDMA_CRYPTO_SECRET, &s, sizeof(s)), EINVAL);
 	for (unsigned int level = 0; level < 6; level++) {
-		if (level == QRDMA_LEVEL_APP)
+		if (level == QRDMA_CRYPTO_APP)
 			continue;
 		s = secret(0, QRDMA_CIPHER_AES_GCM_128, 1);
 		s.level = level;

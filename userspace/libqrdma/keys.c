@@ -52,7 +52,7 @@ int keys_install(int fd, bool send, uint32_t cipher, const uint8_t *secret)
 {
 	struct qrdma_crypto_secret opt = {
 		.send = send,
-		.level = QRDMA_LEVEL_APP,
+		.level = QRDMA_CRYPTO_APP,
 		.type = cipher,
 	};
 	int err = 0;

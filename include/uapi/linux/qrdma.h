@@ -126,10 +126,11 @@ struct qrdma_config {
 	__u64	reserved[2];
 };
 
-#define QRDMA_LEVEL_INITIAL	0
-#define QRDMA_LEVEL_HANDSHAKE	1
-#define QRDMA_LEVEL_EARLY	2
-#define QRDMA_LEVEL_APP		3
+/* Encryption levels (RFC 9001 s2.1), in the order of the draft. */
+#define QRDMA_CRYPTO_APP	0	/* 1-RTT */
+#define QRDMA_CRYPTO_INITIAL	1
+#define QRDMA_CRYPTO_HANDSHAKE	2
+#define QRDMA_CRYPTO_EARLY	3	/* 0-RTT */
 
 /* Values of linux/tls.h, repeated as the draft does so that this header stands alone. */
 #define QRDMA_CIPHER_AES_GCM_128	51
@@ -145,7 +146,7 @@ struct qrdma_config {
  */
 struct qrdma_crypto_secret {
 	__u8	send;			/* 1: we seal with it, 0: we open with it */
-	__u8	level;			/* QRDMA_LEVEL_APP */
+	__u8	level;			/* QRDMA_CRYPTO_APP */
 	__u16	reserved;
 	__u32	type;			/* QRDMA_CIPHER_* */
 	/* 32 bytes for SHA-256 suites, 48 for AES-256-GCM; the rest zero */
