@@ -48,6 +48,7 @@ static u32 link_reason(int err)
 		return QRDMA_REASON_NO_SERVICE;
 	case -EPROTONOSUPPORT:
 	case -EPROTO:
+	case -EMSGSIZE:
 		return QRDMA_REASON_INCOMPATIBLE;
 	case -ENODEV:
 		return QRDMA_REASON_DEVICE_GONE;
@@ -162,6 +163,8 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	};
 	int err;
 
+	if (cfg.max_datagram < QRDMA_DATAGRAM_MIN)
+		return -EMSGSIZE;
 	get_random_bytes(cfg.random, sizeof(cfg.random));
 	err = qrdma_conn_create(&cfg, qrdma_sock_now(), &qs->conn, GFP_KERNEL);
 	memzero_explicit(cfg.random, sizeof(cfg.random));
@@ -226,6 +229,17 @@ static void link_no_handle(struct qrdma_sock *qs, int err)
 	link_retry_later(qs);
 }
 
+/* There is no path for now; the event that brings one is on its way, or time is up. */
+static void link_wait(struct qrdma_sock *qs, int err)
+{
+	link_drop_path(qs);
+	if (!qs->conn)
+		return;
+	qs->path.err = err;
+	qrdma_sock_set_alarm(qs, QRDMA_ALARM_LOST, qrdma_sock_now() + QRDMA_LOST_NS);
+	qrdma_output_arm(qs);
+}
+
 static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 {
 	u64 now = qrdma_sock_now();
@@ -234,6 +248,10 @@ static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	if (qs->conn) {
 		if (qs->path.peer == peer)
 			return;
+		if (link_max_datagram(qs, peer) < QRDMA_DATAGRAM_MIN) {
+			link_wait(qs, -EMSGSIZE);
+			return;
+		}
 		err = link_take_path(qs, peer);
 		if (err) {
 			link_no_handle(qs, err);
@@ -265,20 +283,21 @@ static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	qrdma_output_run(qs, QRDMA_EV_TX);
 }
 
-static void link_on_stale(struct qrdma_sock *qs)
-{
-	link_drop_path(qs);
-	if (!qs->conn)
-		return;
-	qs->path.err = -EHOSTUNREACH;
-	qrdma_sock_set_alarm(qs, QRDMA_ALARM_LOST, qrdma_sock_now() + QRDMA_LOST_NS);
-	qrdma_output_arm(qs);
-}
-
+/* A path that had become too narrow may be there again, or this one has become so. */
 static void link_on_mtu(struct qrdma_sock *qs, struct qrdma_peer *peer)
 {
-	if (!qs->conn || qs->path.peer != peer)
+	if (!qs->conn)
 		return;
+	if (!qs->path.peer) {
+		link_on_ready(qs, peer);
+		return;
+	}
+	if (qs->path.peer != peer)
+		return;
+	if (link_max_datagram(qs, peer) < QRDMA_DATAGRAM_MIN) {
+		link_wait(qs, -EMSGSIZE);
+		return;
+	}
 	qrdma_conn_set_path(qs->conn, link_max_datagram(qs, peer), qrdma_sock_now());
 	qrdma_output_run(qs, QRDMA_EV_TX);
 }
@@ -332,7 +351,7 @@ static void link_event(struct qrdma_peer_user *user, enum qrdma_peer_event event
 			link_on_ready(qs, peer);
 			break;
 		case QRDMA_PEER_STALE:
-			link_on_stale(qs);
+			link_wait(qs, -EHOSTUNREACH);
 			break;
 		case QRDMA_PEER_MTU:
 			link_on_mtu(qs, peer);

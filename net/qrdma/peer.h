@@ -87,7 +87,8 @@ struct qrdma_peer {
  * belongs to no RDMA port of this namespace), -EPROTONOSUPPORT (another version), -EPROTO
  * (nonsense answer),
  * -EHOSTDOWN (the host has it, its port has no lanes), -ENODEV (the local device was removed),
- * -ENOMEM, or what else rdma_cm said.
+ * -ENETDOWN (the local port could not send the request), -EMSGSIZE (the MTU of one of the ports
+ * is too small), -ENOMEM, or what else rdma_cm said.
  */
 enum qrdma_peer_event {
 	QRDMA_PEER_READY,

@@ -16,6 +16,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 
+#include "core/header.h"
 #include "sidr.h"
 
 static ushort service_port = QRDMA_SIDR_PORT;
@@ -225,6 +226,8 @@ static int sidr_connect(struct qrdma_sidr_try *try, struct rdma_cm_id *id)
 		return -EADDRNOTAVAIL;
 	WRITE_ONCE(try->dev, dev);
 	sidr_describe(dev, &info);
+	if (info.max_datagram < QRDMA_DATAGRAM_MIN)
+		return -EMSGSIZE;
 	param.private_data = &sidr;
 	param.private_data_len = qrdma_sidr_build(&sidr, &info);
 	try->sent_ns = ktime_get_ns();
@@ -266,6 +269,8 @@ static int sidr_answer(struct qrdma_sidr_try *try, struct rdma_cm_id *id,
 		atomic64_inc(&sidr_count.bad_reply);
 		return err;
 	}
+	if (try->info.max_datagram < QRDMA_DATAGRAM_MIN)
+		return -EMSGSIZE;
 	err = sidr_check_path(try, &ud->ah_attr);
 	if (err)
 		return err;

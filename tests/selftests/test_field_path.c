@@ -131,6 +131,20 @@ static bool is_size(void *arg)
 	       info_of(size->fd).max_datagram == size->want;
 }
 
+static bool is_size_of_path(void *arg)
+{
+	struct size *size = arg;
+
+	return info_of(size->fd).max_datagram == size->want;
+}
+
+static bool is_size_of_port(void *arg)
+{
+	struct size *size = arg;
+
+	return port_number("rxe0:1", "max_datagram") == size->want;
+}
+
 static void mtu(struct flow *flow, int mtu, int64_t datagram)
 {
 	struct size size = { .fd = flow->tx, .want = datagram };
@@ -139,6 +153,37 @@ static void mtu(struct flow *flow, int mtu, int64_t datagram)
 	FACT(!rc && wait_for(is_size, &size), "MTU %d: datagrams of %u bytes", mtu,
 	     info_of(flow->tx).max_datagram);
 	goes_on(flow, "after a change of MTU");
+}
+
+/* The peer's port takes less from now on, and says so to who asks: silence makes us ask. */
+static void mtu_of_peer(struct flow *flow)
+{
+	struct size size = { .fd = flow->tx, .want = 1020 };
+	int rc = shell("ip link set vb mtu 1500");
+
+	FACT(!rc && wait_for(is_size_of_path, &size), "the peer's MTU shrank: datagrams of %u bytes",
+	     info_of(flow->tx).max_datagram);
+	goes_on(flow, "with the peer's MTU");
+	NOTE("%lld times suspected", (long long)port_number("peers", "suspects"));
+	if (shell("ip link set vb mtu 4200"))
+		BAIL("MTU of vb");
+}
+
+/* An MTU that is too small for a connection stops it, and lets no other begin. */
+static void mtu_too_small(struct flow *flow)
+{
+	struct size size = { .want = 508 };
+	const struct end_options opt = { 0 };
+	int pair[2], err;
+
+	FACT(!shell("ip link set va mtu 700") && wait_for(is_size_of_port, &size),
+	     "an MTU of 512: datagrams of %lld bytes",
+	     (long long)port_number("rxe0:1", "max_datagram"));
+	err = end_pair(pair, &opt);
+	FACT(err == -EMSGSIZE, "a new connection: %s", strerror(-err));
+	if (shell("ip link set va mtu 4200"))
+		BAIL("MTU of va");
+	goes_on(flow, "with an MTU that it can use");
 }
 
 static int fd[2];
@@ -187,5 +232,19 @@ TEST_TIMEOUT(mtu, 600)
 	mtu(&flow, 9000, 4092);
 	mtu(&flow, 1280, 1020);
 	mtu(&flow, 4200, 4092);
+	finish();
+}
+
+TEST_TIMEOUT(mtu_of_peer, 600)
+{
+	begin();
+	mtu_of_peer(&flow);
+	finish();
+}
+
+TEST_TIMEOUT(mtu_too_small, 600)
+{
+	begin();
+	mtu_too_small(&flow);
 	finish();
 }

@@ -405,7 +405,7 @@ void qrdma_conn_set_path(struct qrdma_conn *conn, u32 max_datagram, u64 now)
 {
 	bool smaller = max_datagram < conn->path.max_datagram;
 
-	conn->path.max_datagram = max_t(u32, max_datagram, QRDMA_PATH_DATAGRAM_MIN);
+	conn->path.max_datagram = max_t(u32, max_datagram, QRDMA_DATAGRAM_MIN);
 	qrdma_cong_set_mds(&conn->recovery.cong, conn->path.max_datagram);
 	/* what is on its way may be too large to arrive */
 	if (smaller && conn->phase == QRDMA_CONN_OPEN)

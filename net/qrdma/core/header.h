@@ -25,6 +25,7 @@
 #define QRDMA_QUIC_V1		1U
 #define QRDMA_CID_LEN		8	/* our own connection ids */
 #define QRDMA_CID_MAX		20	/* RFC 9000 s17.2 */
+#define QRDMA_DATAGRAM_MIN	512	/* bytes: a path that takes less is no path */
 #define QRDMA_RESET_TOKEN_LEN	16	/* RFC 9000 s10.3 */
 #define QRDMA_RESET_LEN_MIN	21	/* smallest stateless reset, RFC 9000 s10.3 */
 #define QRDMA_RETRY_TAG_LEN	16	/* RFC 9001 s5.8 */

@@ -13,7 +13,7 @@ int qrdma_path_init(struct qrdma_path *path, const struct qrdma_cid *scid,
 		    const struct qrdma_cid *dcid, u64 cids_max, u32 max_datagram)
 {
 	if (scid->len != QRDMA_CID_LEN || dcid->len > QRDMA_CID_MAX || cids_max < 2 ||
-	    cids_max > QRDMA_PATH_CIDS || max_datagram < QRDMA_PATH_DATAGRAM_MIN)
+	    cids_max > QRDMA_PATH_CIDS || max_datagram < QRDMA_DATAGRAM_MIN)
 		return -EINVAL;
 	memset(path, 0, sizeof(*path));
 	path->scid = *scid;

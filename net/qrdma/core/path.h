@@ -20,7 +20,6 @@
 #define QRDMA_PATH_RESPONSES	4	/* PATH_RESPONSE frames owed (field case F64) */
 #define QRDMA_PATH_DATA		8	/* bytes of PATH_CHALLENGE */
 #define QRDMA_PATH_TOKEN	16	/* bytes of a stateless reset token */
-#define QRDMA_PATH_DATAGRAM_MIN	512	/* bytes; less than any RoCE path takes */
 #define QRDMA_PATH_EXPAND	1200	/* bytes of a datagram that validates a path (s8.2.1) */
 
 /**
