@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The verbs layer alone: lanes, devices, peers, under everything that happens to
-# a port (tests/tools/lanes/qrdma_lanes.c has the commands). The veth pair is
-# one host to itself, twice: end a asks, end b echoes.
+# vm: hosts=1 time=420 short=no
+# The verbs layer alone, without sockets: lanes, devices, peers, pools, credit
+# (tests/tools/lanes/qrdma_lanes.c has the commands). The veth pair is one host
+# to itself, twice: end a asks, end b echoes.
 . "$QRDMA_REPO/tests/vm/guest/lib.sh"
 
 DIR=/sys/kernel/debug/qrdma
@@ -10,7 +11,6 @@ PARAM=/sys/module/qrdma_lanes/parameters
 A=::ffff:$A4
 B=::ffff:$B4
 MAC_B=$(cat /sys/class/net/vb/address)
-short=${QRDMA_SHORT:+1}
 n=0
 bad=0
 
@@ -61,13 +61,12 @@ soon() {
 }
 
 load() {
+	trap 'rmmod qrdma_lanes 2>/dev/null' EXIT
 	insmod "$(dirname "$(module_dir)")/../tests/tools/lanes/qrdma_lanes.ko" give_up=400 "$@" ||
 		guest_fail "cannot load qrdma_lanes.ko"
 	soon is rxe0:1 up 1 && soon is rxe1:1 up 1
 }
 unload() { rmmod qrdma_lanes; }
-
-rounds() { echo $((short ? ($1 + 9) / 10 : $1)); }
 
 # background COUNT COMMAND...: the results go to files
 background() {
@@ -109,9 +108,9 @@ load
 # ---- messages ----
 sizes_ok() {
 	local size
-	for size in 16 255 256 257 1024 4095 4096; do
-		verbs_ok echo $A $B "$(rounds 50)" $size || return 1
-		verbs_ok echo $A6 $B6 "$(rounds 50)" $size || return 1
+	for size in 16 256 257 4096; do
+		verbs_ok echo $A $B 30 $size || return 1
+		verbs_ok echo $A6 $B6 30 $size || return 1
 	done
 }
 check "every size arrives, IPv4 and IPv6" sizes_ok
@@ -125,49 +124,20 @@ check "the source address comes from the route" verbs_ok echo :: $B 10 100
 check "two queue pairs per port, none per peer" [ "$(qps)" = 4 ]
 
 # ---- peers ----
-check "resolve again and again" verbs_ok resolve $A $B "$(rounds 1000)"
-check "cancel again and again" verbs_ok cancel $A $B "$(rounds 1000)"
+check "resolve again and again" verbs_ok resolve $A $B 300
+check "cancel again and again" verbs_ok cancel $A $B 300
 value peers resolved
 verbs suspect $A $B
 check "a suspected peer is asked again" soon more peers resolved "$VALUE"
 check "the same answer replaces nothing" is peers replaced 0
-ip link add vc type veth peer name vd
-ip addr add 10.88.0.1/24 dev vc
-ip link set vc up
-check "no RDMA on that address" verbs_fail "Cannot assign requested address" \
-	resolve ::ffff:10.88.0.1 ::ffff:10.88.0.2 1
-ip link del vc
-check "not our address" verbs_fail "Cannot assign requested address" \
-	resolve ::ffff:10.99.0.1 $B 1
-check "no multicast" verbs_fail "Invalid argument" resolve $A ::ffff:224.0.0.1 1
-check "no mixed families" verbs_fail "Invalid argument" resolve $A6 $B 1
-ip route add unreachable 10.77.0.0/16
-check "no route" verbs_fail "No route to host" resolve :: ::ffff:10.77.0.1 1
-check "no route at all" verbs_fail "Network is unreachable" resolve :: ::ffff:10.78.0.1 1
-echo 2000 >$PARAM/resolve_ms
-check "no such neighbour" verbs_fail "No route to host" resolve $A ::ffff:10.9.0.99 1
-echo 10000 >$PARAM/resolve_ms
 echo 0 >$PARAM/peer_idle
 verbs resolve $A $B 1
 unused() { [ "$(grep -c '^peer.*users 0' $DIR/peers)" = 0 ]; }
 check "a peer that nobody uses is forgotten" soon unused
-check "fresh questions" verbs_ok resolve $A $B "$(rounds 200)"
-tc qdisc add dev va root netem loss 40% limit 100000
-check "lost requests are repeated soon" verbs_ok resolve $A $B 5
-tc qdisc del dev va root
+check "fresh questions" verbs_ok resolve $A $B 30
 echo 60 >$PARAM/peer_idle
 
-# ---- queue pairs that die ----
-traffic 3 1000
-for i in 1 2 3 4 5 6 7 8 9 10; do
-	sum rxe0:1 resets
-	verbs_ok reset
-	soon more_sum rxe0:1 resets "$VALUE"
-	running
-done
-check "resets under load lose nothing for good" stopped
-check "and keep the queue pairs" [ "$(qps)" = 4 ]
-
+# ---- addresses and neighbours ----
 traffic 3 1000
 value peers stale
 ip addr del $A4/24 dev va
@@ -178,25 +148,6 @@ check "the address comes back, so does the traffic" running
 check "all of it" stopped
 
 traffic 3 1000
-ip link set va down
-check "a link that goes down is noticed" soon is rxe0:1 up 0
-ip link set va up
-routes_again
-check "the link comes back" soon is rxe0:1 up 1
-check "so does the traffic" running
-check "all of it (link)" stopped
-
-# A drop at our own end: the device tries for ever, or the queue pair dies.
-traffic 2 1000
-sum rxe0:1 resets
-tc qdisc add dev va root netem delay 10s limit 2
-check "a send that is stuck is noticed" soon more_sum rxe0:1 resets "$VALUE"
-tc qdisc del dev va root
-check "the traffic goes on" running
-check "all of it (stuck)" stopped
-
-# ---- neighbours and MTU ----
-traffic 3 1000
 value peers stale
 ip link set vb address 52:54:00:09:01:99
 ip neigh replace $B4 lladdr 52:54:00:09:01:99 dev va nud permanent
@@ -206,28 +157,12 @@ check "all of it (neighbour)" stopped
 ip link set vb address $MAC_B
 routes_again
 
-traffic 3 4096
-ip link set va mtu 1500
-check "a smaller MTU is noticed" soon is rxe0:1 max_datagram 1020
-ip link set vb mtu 1500
-check "and respected" running
-check "all of it (MTU)" stopped
-check "an oversize message is refused (1024)" verbs_fail "Message too long" oversize $A $B
-ip link set va mtu $LINK_MTU
-ip link set vb mtu $LINK_MTU
-check "a larger MTU is noticed" soon is rxe0:1 max_datagram 4092
-soon is rxe1:1 max_datagram 4092
-check "and used" verbs_ok echo $A $B 20 4096
-
 # ---- a device that goes ----
 verbs_ok hold 200
 verbs_ok take 50
-traffic "$(rounds 50)" 1000
+traffic 10 1000
 verbs_ok reserve 1000
-start=$(date +%s%N)
-rdma link del rxe0
-took=$((($(date +%s%N) - start) / 1000000))
-check "removal waits for nobody ($took ms)" [ $took -lt 5000 ]
+check "removal waits for nobody" rdma link del rxe0
 check "its users are told" joined "No such device"
 check "it is gone" [ ! -e $DIR/rxe0:1 ]
 rdma link del rxe1
@@ -273,5 +208,6 @@ unload
 # ---- nothing stays ----
 check "the module is gone" [ ! -d /sys/module/qrdma_lanes ]
 check "nothing is left of it" [ "$(qps)" = 0 ]
+topology_down
 echo "1..$n"
 exit $bad
