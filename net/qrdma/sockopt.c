@@ -79,6 +79,8 @@ static int sockopt_set_ids(struct qrdma_sock *qs, const struct qrdma_connection_
 	struct qrdma_setup *setup = &qs->setup;
 	int err;
 
+	BUILD_BUG_ON(QRDMA_CONNECTION_ID_LEN != QRDMA_CID_LEN);
+	BUILD_BUG_ON(QRDMA_CONNECTION_ID_MAX != QRDMA_CID_MAX);
 	if (ids->role > QRDMA_ROLE_SERVER || ids->source_len != QRDMA_CONNECTION_ID_LEN ||
 	    ids->dest_len > QRDMA_CONNECTION_ID_MAX ||
 	    !sockopt_zero(ids->reserved, sizeof(ids->reserved)) ||

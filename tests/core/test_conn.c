@@ -694,15 +694,24 @@ Q_TEST(conn_no_keys)
  * The end
  */
 
-Q_TEST(conn_close)
+/* A pair whose client has written one byte, which arrived. */
+static struct qpair *conn_wrote(struct q_test *test, bool fin)
 {
 	struct qpair *p = qpair_new(test);
-	struct qrdma_conn_error e;
 
 	qpair_settle(p);
 	qpair_write(p->conn[0], "x", 1);
-	qrdma_conn_finish(p->conn[0], 0);
+	if (fin)
+		qrdma_conn_finish(p->conn[0], 0);
 	qpair_settle(p);
+	return p;
+}
+
+Q_TEST(conn_close)
+{
+	struct qpair *p = conn_wrote(test, true);
+	struct qrdma_conn_error e;
+
 	p->ev[0] = qrdma_conn_close(p->conn[0], 0, true, p->now);
 	Q_EXPECT_TRUE(test, p->ev[0] & QRDMA_EV_CLOSED);
 	/* once */
@@ -725,12 +734,9 @@ Q_TEST(conn_close)
 /* A close in the middle of the data is not an end of file. */
 Q_TEST(conn_close_cuts_off)
 {
-	struct qpair *p = qpair_new(test);
+	struct qpair *p = conn_wrote(test, false);
 	struct qrdma_conn_error e;
 
-	qpair_settle(p);
-	qpair_write(p->conn[0], "x", 1);
-	qpair_settle(p);
 	qrdma_conn_close(p->conn[0], 0, true, p->now);
 	qpair_settle(p);
 	qrdma_conn_error(p->conn[1], &e);

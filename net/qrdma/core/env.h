@@ -2,7 +2,7 @@
 /*
  * The kernel names that core/ may use: the fixed list below and nothing else.
  *
- * Owns: the only #ifdef __KERNEL__ of core/. In the kernel the names come from
+ * Owns: the only #ifdef __KERNEL__ of core/, and QRDMA_NEVER. In the kernel the names come from
  * the kernel's headers, in userspace (unit tests, simulator, fuzzers) from
  * tests/shim/shim.h, which gives them the same meaning. A file of core/ that
  * needs a name found in neither does not build in userspace: that is the point.
@@ -36,5 +36,7 @@
 #else
 #include "shim.h"
 #endif
+
+#define QRDMA_NEVER	U64_MAX		/* a time that does not come */
 
 #endif /* QRDMA_CORE_ENV_H */

@@ -315,11 +315,11 @@ void qrdma_keys_expire(struct qrdma_keys *keys, u64 now);
  * qrdma_keys_deadline() - when qrdma_keys_expire() has something to do
  * @keys: object
  *
- * Return: ns; U64_MAX: never.
+ * Return: ns, or QRDMA_NEVER.
  */
 static inline u64 qrdma_keys_deadline(const struct qrdma_keys *keys)
 {
-	return keys->rx_prev ? keys->rx_prev_until : U64_MAX;
+	return keys->rx_prev ? keys->rx_prev_until : QRDMA_NEVER;
 }
 
 #endif /* QRDMA_CORE_KEYS_H */

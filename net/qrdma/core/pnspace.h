@@ -18,7 +18,6 @@
 #include "frame.h"
 #include "ranges.h"
 
-#define QRDMA_NEVER		U64_MAX			/* a time that does not come */
 #define QRDMA_ACK_EVERY		2	/* ack-eliciting packets per ACK frame (RFC 9000 s13.2.2) */
 
 /** enum qrdma_space - packet number spaces (RFC 9000 s12.3) */

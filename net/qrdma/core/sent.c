@@ -264,18 +264,23 @@ static bool sent_chunk_up(const struct qrdma_sent_ring *ring, u64 *chunk, u64 en
 	return true;
 }
 
+/* Cut a span of numbers down to those that may have records; false: nothing is left of it. */
+static bool sent_clamp(const struct qrdma_sent_ring *ring, u64 *lo, u64 *hi)
+{
+	if (!ring->slots || ring->base >= ring->next)
+		return false;
+	*lo = max(*lo, ring->base);
+	*hi = min(*hi, ring->next - 1);
+	return *lo <= *hi;
+}
+
 struct qrdma_sent *qrdma_sent_ring_down(const struct qrdma_sent_ring *ring, u64 hi, u64 lo)
 {
 	u64 chunk, end;
 	u32 live;
 
-	lo = max(lo, ring->base);
-	if (!ring->slots || ring->base >= ring->next)
+	if (!sent_clamp(ring, &lo, &hi))
 		return NULL;
-	hi = min(hi, ring->next - 1);
-	if (hi < lo)
-		return NULL;
-
 	chunk = sent_chunk(hi);
 	end = sent_chunk(lo);
 	live = GENMASK(sent_index(hi), 0);
@@ -306,13 +311,8 @@ struct qrdma_sent *qrdma_sent_ring_up(const struct qrdma_sent_ring *ring, u64 lo
 	u64 chunk, end;
 	u32 live;
 
-	lo = max(lo, ring->base);
-	if (!ring->slots || ring->base >= ring->next)
+	if (!sent_clamp(ring, &lo, &hi))
 		return NULL;
-	hi = min(hi, ring->next - 1);
-	if (hi < lo)
-		return NULL;
-
 	chunk = sent_chunk(lo);
 	end = sent_chunk(hi);
 	live = ~0U << sent_index(lo);
