@@ -186,6 +186,7 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	}
 	/* From here on packet numbers are used up: these keys are good for no other attempt. */
 	qs->spent = true;
+	qrdma_setup_drop_keys(setup);
 	return 0;
 }
 

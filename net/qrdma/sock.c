@@ -51,16 +51,24 @@ static void sock_write_space(struct sock *sk)
 	rcu_read_unlock();
 }
 
+void qrdma_setup_drop_keys(struct qrdma_setup *setup)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		qrdma_kernel_aead.slot_put(setup->slot[i]);
+		qrdma_kernel_aead.slot_put(setup->next[i]);
+		setup->slot[i] = NULL;
+		setup->next[i] = NULL;
+	}
+}
+
 static void sock_destruct(struct sock *sk)
 {
 	struct qrdma_sock *qs = qrdma_sk(sk);
-	int i;
 
 	qrdma_conn_destroy(qs->conn);
-	for (i = 0; i < 2; i++) {
-		qrdma_kernel_aead.slot_put(qs->setup.slot[i]);
-		qrdma_kernel_aead.slot_put(qs->setup.next[i]);
-	}
+	qrdma_setup_drop_keys(&qs->setup);
 	qrdma_stat_dec(QRDMA_STAT_SOCKETS);
 }
 

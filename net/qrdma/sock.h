@@ -165,8 +165,9 @@ enum {
  * @remote_ack_us: the peer's, for getsockopt()
  * @remote_idle_us: the peer's, for getsockopt()
  * @cipher: QRDMA_CIPHER_*, 0: no secret is in
- * @slot: key of each direction (index: send), NULL: none; kept after use, to refuse the same again
+ * @slot: key of each direction (index: send), NULL: none, or spent: the engine has it alone
  * @next: the generation after @slot
+ * @digest: of the secrets, to refuse the same again after they are spent
  * @config: QRDMA_CONFIG with the defaults filled in
  */
 struct qrdma_setup {
@@ -184,6 +185,7 @@ struct qrdma_setup {
 	u32 cipher;
 	struct qrdma_slot *slot[2];
 	struct qrdma_slot *next[2];
+	u64 digest[2];
 	struct qrdma_config config;
 };
 
@@ -351,6 +353,9 @@ void qrdma_sock_stop(void);
  */
 void qrdma_sock_init(struct qrdma_sock *qs, bool ipv6, work_func_t work,
 		     enum hrtimer_restart (*timer)(struct hrtimer *timer));
+
+/** qrdma_setup_drop_keys() - @setup holds no key any more; a slot lives on while it is in use */
+void qrdma_setup_drop_keys(struct qrdma_setup *setup);
 
 /**
  * qrdma_sock_todo() - have a QRDMA_TODO_* bit served in process context. Any context; the socket

@@ -5,6 +5,8 @@
  * Each option is one structure of fixed size. It is copied whole, checked whole, then applied
  * under the socket lock.
  */
+#include <linux/net.h>
+#include <linux/siphash.h>
 #include <linux/sockptr.h>
 #include <net/ipv6.h>
 
@@ -241,6 +243,27 @@ static u32 sockopt_secret_len(u32 type)
 	return 0;
 }
 
+/* What is kept of a secret: enough to tell whether it comes again, under a key of this boot. */
+static u64 sockopt_digest(const struct qrdma_crypto_secret *s, u32 len)
+{
+	static siphash_key_t key __read_mostly;
+
+	net_get_random_once(&key, sizeof(key));
+	return siphash(s->secret, len, &key) ^ s->type;
+}
+
+/* Is it the secret that this direction has, or had before it was spent? */
+static bool sockopt_same_secret(const struct qrdma_sock *qs, const struct qrdma_crypto_secret *s,
+				u32 len)
+{
+	const struct qrdma_setup *setup = &qs->setup;
+	struct qrdma_slot *slot = setup->slot[s->send];
+
+	if (slot)
+		return qrdma_kernel_aead.slot_same(slot, s->type, s->secret, len);
+	return qs->spent && setup->digest[s->send] == sockopt_digest(s, len);
+}
+
 static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_secret *s)
 {
 	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
@@ -253,7 +276,7 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	if (s->send > 1 || s->level != QRDMA_CRYPTO_APP || s->reserved || !len ||
 	    !sockopt_zero(s->secret + len, sizeof(s->secret) - len))
 		return -EINVAL;
-	if (setup->slot[s->send] && aead->slot_same(setup->slot[s->send], s->type, s->secret, len))
+	if (sockopt_same_secret(qs, s, len))
 		return -EEXIST;
 	err = sockopt_unconnected(qs);
 	if (err)
@@ -276,6 +299,7 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	aead->slot_put(setup->next[s->send]);
 	setup->slot[s->send] = slot;
 	setup->next[s->send] = next;
+	setup->digest[s->send] = sockopt_digest(s, len);
 	setup->cipher = s->type;
 	return 0;
 }

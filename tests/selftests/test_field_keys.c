@@ -201,3 +201,55 @@ TEST(keys_in_use)
 	close(fd[0]);
 	close(fd[1]);
 }
+
+/* Ciphers of this name that are in use, by /proc/crypto */
+static int64_t ciphers_in_use(const char *want)
+{
+	char line[256], name[128] = "";
+	FILE *f = fopen("/proc/crypto", "r");
+	int64_t sum = 0;
+	long refs;
+
+	if (!f)
+		BAIL("/proc/crypto: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "name : %127s", name) != 1 && !strcmp(name, want) &&
+		    sscanf(line, "refcnt : %ld", &refs) == 1)
+			sum += refs;
+	}
+	fclose(f);
+	return sum;
+}
+
+static bool are_in_use(void *arg)
+{
+	return ciphers_in_use("ccm(aes)") == *(int64_t *)arg;
+}
+
+static bool has_updated(void *arg)
+{
+	return !setsockopt(*(int *)arg, SOL_QRDMA, QRDMA_KEY_UPDATE, NULL, 0);
+}
+
+/* A spent generation is not kept, not even to know that it came before. */
+TEST(spent_keys_go)
+{
+	/* one that the tests before do not leave behind */
+	const struct end_options opt = { .seed = end_fresh_seed(),
+					 .cipher = QRDMA_CIPHER_AES_CCM_128 };
+	int64_t want = ciphers_in_use("ccm(aes)") + 8;
+	int fd[2], i, err = end_pair(fd, &opt);
+
+	if (!FACT(!err, "connect: %s", strerror(-err)))
+		return;
+	FACT(wait_for(are_in_use, &want), "two ends, two directions, two generations each");
+	for (i = 0; i < 3; i++)
+		FACT(wait_for(has_updated, &fd[0]), "key update %d", i + 1);
+	FACT(wait_for(are_in_use, &want), "no more of them after three updates");
+	FACT(end_secret(fd[0], QRDMA_ROLE_CLIENT, 1, &opt) == -EEXIST &&
+	     end_secret(fd[0], QRDMA_ROLE_CLIENT, 0, &opt) == -EEXIST &&
+	     end_secret(fd[1], QRDMA_ROLE_SERVER, 0, &opt) == -EEXIST,
+	     "the first secrets are still known to have been there");
+	close(fd[0]);
+	close(fd[1]);
+}
