@@ -33,6 +33,18 @@ static void sockopt_config_defaults(struct qrdma_config *config)
 		config->linger_timeout = QRDMA_LINGER_MS;
 }
 
+/*
+ * Design D16: the byte stream is opened by the client, so only a server has a stream to grant. What
+ * is more than that one the application asked for.
+ */
+static void sockopt_grant_stream(struct qrdma_setup *setup)
+{
+	u64 *streams = &setup->local.initial_max_streams_bidi;
+
+	if (*streams <= 1)
+		*streams = !setup->have_ids || setup->role == QRDMA_ROLE_SERVER;
+}
+
 /* What a new socket says to its peer. */
 static void sockopt_local_defaults(struct qrdma_setup *setup)
 {
@@ -43,10 +55,10 @@ static void sockopt_local_defaults(struct qrdma_setup *setup)
 	tp->initial_max_data = QRDMA_CREDIT_FIRST;
 	tp->initial_max_stream_data_bidi_local = QRDMA_CREDIT_FIRST;
 	tp->initial_max_stream_data_bidi_remote = QRDMA_CREDIT_FIRST;
-	tp->initial_max_streams_bidi = 1;
 	tp->max_ack_delay = QRDMA_ACK_DELAY_SAID_MS;
 	setup->ack_delay_us = QRDMA_ACK_DELAY_SAID_MS * 1000;
 	setup->idle_us = QRDMA_IDLE_MS * 1000;
+	sockopt_grant_stream(setup);
 }
 
 void qrdma_setup_init(struct qrdma_setup *setup)
@@ -98,6 +110,7 @@ static int sockopt_set_ids(struct qrdma_sock *qs, const struct qrdma_connection_
 	setup->dcid.len = ids->dest_len;
 	memcpy(setup->dcid.data, ids->dest, ids->dest_len);
 	setup->have_ids = true;
+	sockopt_grant_stream(setup);
 	return 0;
 }
 
@@ -182,7 +195,6 @@ static int sockopt_set_tparams(struct qrdma_sock *qs, const struct qrdma_transpo
 		sockopt_default(&tp.initial_max_data, QRDMA_CREDIT_FIRST);
 		sockopt_default(&tp.initial_max_stream_data_bidi_local, tp.initial_max_data);
 		sockopt_default(&tp.initial_max_stream_data_bidi_remote, tp.initial_max_data);
-		sockopt_default(&tp.initial_max_streams_bidi, 1);
 		sockopt_default(&tp.active_cid_limit, QRDMA_ACTIVE_CID_LIMIT);
 		/*
 		 * Promising more than the socket may ever hold would only lead to dropped
@@ -205,6 +217,7 @@ static int sockopt_set_tparams(struct qrdma_sock *qs, const struct qrdma_transpo
 		setup->local = tp;
 		setup->ack_delay_us = p->max_ack_delay;
 		setup->idle_us = p->max_idle_timeout;
+		sockopt_grant_stream(setup);
 	}
 	return 0;
 }

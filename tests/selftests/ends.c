@@ -106,6 +106,7 @@ int end_params(int fd, const struct end_options *opt)
 
 	if (getsockopt(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM, &p, &len))
 		return -errno;
+	p.max_streams_bidi = 0;
 	if (opt->max_data) {
 		p.max_data = opt->max_data;
 		p.max_stream_data_bidi_local = opt->max_data;
@@ -114,9 +115,13 @@ int end_params(int fd, const struct end_options *opt)
 	if (opt->idle_us)
 		p.max_idle_timeout = opt->idle_us;
 	err = set(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM, &p, sizeof(p));
+	if (!err && getsockopt(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM, &p, &len))
+		err = -errno;
 	if (err)
 		return err;
 	p.remote = 1;
+	/* but that the server alone grants a stream */
+	p.max_streams_bidi = !p.max_streams_bidi;
 	return set(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM, &p, sizeof(p));
 }
 

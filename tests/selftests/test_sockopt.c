@@ -194,6 +194,25 @@ TEST(parameters)
 	REFUSED(active_connection_id_limit, 5);
 }
 
+/* The client opens the byte stream: it has none to grant (D16). */
+TEST(streams_by_role)
+{
+	struct qrdma_transport_param p = {};
+	struct qrdma_connection_ids ids = good_ids();
+	int fd = new_socket();
+
+	for (int role = QRDMA_ROLE_CLIENT; role <= QRDMA_ROLE_SERVER; role++) {
+		ids.role = role;
+		EXPECT_EQ(set(fd, QRDMA_CONNECTION_ID, &ids, sizeof(ids)), 0);
+		for (int again = 0; again < 2; again++) {
+			EXPECT_EQ(get(fd, QRDMA_TRANSPORT_PARAM, &p, sizeof(p)), sizeof(p));
+			EXPECT_EQ(p.max_streams_bidi, role == QRDMA_ROLE_SERVER);
+			p.max_streams_bidi = again;
+			EXPECT_EQ(set(fd, QRDMA_TRANSPORT_PARAM, &p, sizeof(p)), 0);
+		}
+	}
+}
+
 TEST(config)
 {
 	struct qrdma_config c = {}, d;

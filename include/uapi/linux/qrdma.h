@@ -106,7 +106,11 @@ struct qrdma_transport_param {
 	__u64	max_stream_data_bidi_local;
 	__u64	max_stream_data_bidi_remote;
 	__u64	max_stream_data_uni;
-	__u64	max_streams_bidi;	/* 0: default, 1: the byte stream */
+	/*
+	 * 0 and 1 stand for the byte stream: 1 for a server, 0 for a client, which opens it; get
+	 * says 1 as long as the role is not set
+	 */
+	__u64	max_streams_bidi;
 	__u64	max_streams_uni;
 	__u64	max_datagram_frame_size;
 	__u64	reserved[2];
