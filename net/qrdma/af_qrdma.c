@@ -306,6 +306,9 @@ static void sock_close_begin(struct qrdma_sock *qs)
 		return;
 	}
 	qrdma_conn_finish(qs->conn, 0);
+	/* What was settled before has its event behind it: a reset that the peer asked for. */
+	if (qrdma_conn_tx_done(qs->conn, 0))
+		qs->acked = true;
 	qrdma_sock_set_alarm_ms(qs, QRDMA_ALARM_LINGER, qs->setup.config.linger_timeout);
 	qrdma_output_run(qs, QRDMA_EV_TX);
 }

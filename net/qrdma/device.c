@@ -468,8 +468,9 @@ static int rdev_debugfs_show(struct seq_file *seq, void *unused)
 		   st.capacity, st.refused);
 	seq_printf(seq, "changes mtu %llu link %llu gid %llu\n", st.mtu_changes, st.link_changes,
 		   st.gid_changes);
-	seq_printf(seq, "resets %llu sent %llu received %llu\n", st.lanes.resets,
-		   st.lanes.tx_posted, st.lanes.rx_packets);
+	seq_printf(seq, "resets %llu sent %llu received %llu loss_events %llu\n", st.lanes.resets,
+		   st.lanes.tx_posted, st.lanes.rx_packets,
+		   (u64)atomic64_read(&dev->loss_events));
 	rdev_show_pool(seq, "rx_pool", &st.rx_pool);
 	for (i = 0; i < dev->nlanes; i++)
 		rdev_show_lane(seq, &dev->lane[i]);

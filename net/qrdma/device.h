@@ -94,6 +94,7 @@ struct qrdma_device_watch {
  * @mtu_changes: port MTU changes seen
  * @link_changes: port state changes seen
  * @gid_changes: GID table changes seen
+ * @loss_events: connections of this port that were found to lose too much; counted by sock.c
  * @lane: the lanes
  *
  * Found by: (ib_device, port). Owned by: the list (one reference), peers, connections.
@@ -126,6 +127,7 @@ struct qrdma_device {
 	u64 mtu_changes;
 	u64 link_changes;
 	u64 gid_changes;
+	atomic64_t loss_events;
 	struct qrdma_lane lane[QRDMA_LANES_MAX];
 };
 

@@ -59,12 +59,15 @@ static int recvmsg_empty(const struct qrdma_sock *qs, long timeo)
 
 /*
  * Bytes were read, and there are not enough of them: is there no use in waiting? What it is comes
- * with the next call.
+ * with the next call. Bytes that were only peeked at keep the window shut: when it is full, more
+ * of them do not come (TCP would wait for ever).
  */
-static bool recvmsg_enough(const struct qrdma_sock *qs, long timeo)
+static bool recvmsg_enough(const struct qrdma_sock *qs, bool peek, long timeo)
 {
 	const struct sock *sk = &qs->sk;
 
+	if (peek && qs->conn && qrdma_conn_rx_full(qs->conn, 0))
+		return true;
 	return qs->rx_reset || sk->sk_err || (sk->sk_shutdown & RCV_SHUTDOWN) ||
 	       sk->sk_state == TCP_CLOSE || !timeo || signal_pending(current);
 }
@@ -132,7 +135,7 @@ static ssize_t recvmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, size_t l
 		if (copied >= target)
 			break;
 		if (copied)
-			ret = recvmsg_enough(qs, timeo);
+			ret = recvmsg_enough(qs, peek, timeo);
 		else
 			ret = recvmsg_empty(qs, timeo);
 		if (!ret)

@@ -232,6 +232,11 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 		sock_on_closed(qs);
 	if (ev & QRDMA_EV_NEED_KEY)
 		qrdma_sock_todo(qs, QRDMA_TODO_KEYS);
+	if (ev & QRDMA_EV_LOSS) {
+		qrdma_stat_inc(QRDMA_STAT_LOSS);
+		if (qs->path.peer)
+			atomic64_inc(&qs->path.peer->dev->loss_events);
+	}
 	if ((ev & QRDMA_EV_SUSPECT) && qs->path.peer)
 		qrdma_peer_suspect(qs->path.peer);
 	if (ev & QRDMA_EV_DRAINED)

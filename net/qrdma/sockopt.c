@@ -457,6 +457,7 @@ static void sockopt_info_conn(const struct qrdma_sock *qs, struct qrdma_info *in
 	info->key_updates = stats.key_updates;
 	info->pto_count = stats.pto_count;
 	info->max_datagram = stats.max_datagram;
+	info->loss_events = stats.loss_events;
 }
 
 static void sockopt_info_path(const struct qrdma_path *path, struct qrdma_info *info)

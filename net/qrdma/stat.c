@@ -30,6 +30,7 @@ static const char * const stat_names[__QRDMA_STAT_MAX] = {
 	[QRDMA_STAT_ABORTED]		= "aborted",
 	[QRDMA_STAT_MOVED]		= "moved",
 	[QRDMA_STAT_STRANDED]		= "stranded",
+	[QRDMA_STAT_LOSS]		= "loss_events",
 };
 
 u64 qrdma_stat_read(enum qrdma_stat_item item)

@@ -36,6 +36,7 @@
  * @QRDMA_STAT_ABORTED: connections ended by this end before all was delivered
  * @QRDMA_STAT_MOVED: times that a connection moved to a new answer of address resolution
  * @QRDMA_STAT_STRANDED: connections ended because no device reached the peer any more
+ * @QRDMA_STAT_LOSS: times that the loss monitor of a connection found too much
  */
 enum qrdma_stat_item {
 	QRDMA_STAT_RX,
@@ -59,6 +60,7 @@ enum qrdma_stat_item {
 	QRDMA_STAT_ABORTED,
 	QRDMA_STAT_MOVED,
 	QRDMA_STAT_STRANDED,
+	QRDMA_STAT_LOSS,
 	__QRDMA_STAT_MAX
 };
 

@@ -442,6 +442,62 @@ TEST(peek_waitall)
 	EXPECT_EQ(recv(fd[1], in, sizeof(in), MSG_WAITALL), 0);
 }
 
+static void rcvtimeo(int fd, int ms)
+{
+	struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+}
+
+/* As much as goes in while nobody reads */
+static size_t fill_up(int fd)
+{
+	static unsigned char out[4096];
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	size_t sum = 0;
+	ssize_t n;
+
+	do {
+		fill(out, sizeof(out), sum);
+		n = send(fd, out, sizeof(out), MSG_DONTWAIT);
+		if (n > 0)
+			sum += n;
+	} while (n > 0 || poll(&p, 1, 300) > 0);
+	return sum;
+}
+
+/* What is peeked at takes room: more than there is room for cannot be had. */
+TEST(peek_waitall_beyond)
+{
+	static unsigned char in[16 << 20];
+	int tcp[2], ours[2];
+	ssize_t n;
+
+	tcp_pair(tcp);
+	connected(ours, NULL);
+	for (int i = 0; i < 2; i++) {
+		int *fd = i ? tcp : ours;
+
+		CASE(i ? "TCP" : "QRDMA");
+		rcvtimeo(fd[1], 200);
+		CHECK(send(fd[0], "hello", 5, 0));
+		EXPECT_EQ(recv(fd[1], in, 6, MSG_PEEK | MSG_WAITALL), 5);
+		EXPECT_EQ(recv(fd[1], in, 5, MSG_WAITALL), 5);
+		EXPECT(fill_up(fd[0]) < sizeof(in));
+		n = recv(fd[1], in, sizeof(in), MSG_PEEK | MSG_WAITALL);
+		EXPECT(n >= 10000 && n < (ssize_t)sizeof(in) && right(in, n, 0));
+		EXPECT_EQ(recv(fd[1], in, n, MSG_WAITALL), n);
+		EXPECT(right(in, n, 0));
+	}
+	/* TCP would wait for ever now; here the full window ends the wait. */
+	CASE("no time-out");
+	connected(ours, NULL);
+	EXPECT(fill_up(ours[0]) < sizeof(in));
+	n = recv(ours[1], in, sizeof(in), MSG_PEEK | MSG_WAITALL);
+	EXPECT(n >= 10000 && n < (ssize_t)sizeof(in) && right(in, n, 0));
+	CASE("");
+}
+
 TEST(zero_length)
 {
 	char c;

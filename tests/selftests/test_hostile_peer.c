@@ -193,6 +193,7 @@ static void begin(void)
 {
 	struct end_options opt = { .seed = end_fresh_seed(), .type_flags = SOCK_NONBLOCK,
 				   .max_data = 256 << 10 };
+	const struct qrdma_config patient = { .linger_timeout = 3600 * 1000 };
 	struct qrdma_connection_ids ids;
 	uint8_t ours[SECRET], theirs[SECRET];
 	socklen_t len = sizeof(ids);
@@ -203,6 +204,9 @@ static void begin(void)
 	install(ours);
 	peer.fd = end_socket(&opt);
 	err = end_bind(peer.fd, 'b', false, 0);
+	/* no test waits for it */
+	if (!err && setsockopt(peer.fd, SOL_QRDMA, QRDMA_CONFIG, &patient, sizeof(patient)))
+		err = -errno;
 	if (!err)
 		err = end_ids(peer.fd, QRDMA_ROLE_SERVER, &opt);
 	if (!err)
@@ -278,18 +282,24 @@ static bool is_over(void *arg)
 	return !stat_of("connections");
 }
 
-static void finish(void)
+/* The socket is closed. */
+static void closed(void)
 {
-	const struct linger abort = { .l_onoff = 1 };
-
-	setsockopt(peer.fd, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort));
-	close(peer.fd);
 	inject_close(&peer.inject);
 	gnutls_aead_cipher_deinit(peer.aead);
 	gnutls_cipher_deinit(peer.hp);
 	peer.number = 0;
 	peer.off = 0;
 	FACT(wait_for(is_over, NULL), "the connection is over");
+}
+
+static void finish(void)
+{
+	const struct linger abort = { .l_onoff = 1 };
+
+	setsockopt(peer.fd, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort));
+	close(peer.fd);
+	closed();
 }
 
 /*
@@ -656,4 +666,40 @@ TEST(numbers_jump)
 	peer.number += (1U << 30) + 60000;
 	FACT(delivers(1000), "the connection delivers");
 	finish();
+}
+
+/* Acknowledge all that was sent; it is too little yet for numbers to be left out. */
+static bool all_acked(void *arg)
+{
+	uint64_t largest = info_of(peer.fd).packets_sent - 1;
+	uint8_t frames[FRAMES_MAX], *at;
+
+	at = varint(type_and(frames, 0x02, largest), 0);
+	at = varint(varint(at, 0), largest);
+	packet(frames, at - frames, 0);
+	sent();
+	return !info_of(peer.fd).in_flight;
+}
+
+static bool has_sent_more(void *arg)
+{
+	return info_of(peer.fd).packets_sent > *(uint64_t *)arg;
+}
+
+/* Nobody wants what we send and we have said that we stop: close() has nothing to wait for. */
+TEST(stopped_then_closed)
+{
+	uint8_t frames[FRAMES_MAX], *at;
+	uint64_t before;
+
+	begin();
+	FACT(wait_for(all_acked, NULL), "the server's first packets are acknowledged");
+	before = info_of(peer.fd).packets_sent;
+	at = varint(type_and(frames, 0x05, 0), 7);
+	packet(frames, at - frames, 0);
+	sent();
+	FACT(wait_for(has_sent_more, &before), "the server answers STOP_SENDING");
+	FACT(wait_for(all_acked, NULL), "its RESET_STREAM is acknowledged");
+	close(peer.fd);
+	closed();
 }

@@ -198,7 +198,9 @@ struct qrdma_info {
 	/* how often the connection moved to a new answer of address resolution */
 	__u32	peer_changes;
 	char	device[64];		/* name of the RDMA device */
-	__u64	reserved[8];
+	/* times that more than 1 % of the packets were lost, and the pace was cut for it */
+	__u64	loss_events;
+	__u64	reserved[7];
 };
 
 #endif /* _UAPI_LINUX_QRDMA_H */

@@ -338,6 +338,25 @@ bool qrdma_conn_rx_complete(const struct qrdma_conn *conn, u64 id)
 	       s->rx.read + qrdma_stream_readable(s) == s->rx_final;
 }
 
+bool qrdma_conn_rx_full(const struct qrdma_conn *conn, u64 id)
+{
+	const struct qrdma_stream *s = conn_stream(conn, id);
+	u64 end;
+
+	if (!s)
+		return false;
+	end = s->rx.read + qrdma_stream_readable(s);
+	return end == s->rx_flow.high && (end == s->rx_flow.max ||
+	       conn->streams.rx_flow.high == conn->streams.rx_flow.max);
+}
+
+bool qrdma_conn_tx_done(const struct qrdma_conn *conn, u64 id)
+{
+	const struct qrdma_stream *s = conn_stream(conn, id);
+
+	return s && qrdma_stream_tx_done(s);
+}
+
 u64 qrdma_conn_readable(const struct qrdma_conn *conn, u64 id)
 {
 	struct qrdma_stream *s = conn_stream(conn, id);
@@ -473,4 +492,5 @@ void qrdma_conn_stats(const struct qrdma_conn *conn, struct qrdma_conn_stats *st
 	stats->key_updates = conn->app.keys.updates;
 	stats->max_datagram = conn->path.max_datagram;
 	stats->ce_marks = conn->app.pn.ce;
+	stats->loss_events = conn->n.loss_events;
 }

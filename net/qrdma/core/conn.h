@@ -328,6 +328,25 @@ bool qrdma_conn_at_eof(const struct qrdma_conn *conn, u64 id);
 bool qrdma_conn_rx_complete(const struct qrdma_conn *conn, u64 id);
 
 /**
+ * qrdma_conn_rx_full() - has the peer used up its credit, so that only reading brings more?
+ * @conn: connection
+ * @id: stream
+ *
+ * True only when all of these bytes can be read: none is missing among them.
+ */
+bool qrdma_conn_rx_full(const struct qrdma_conn *conn, u64 id);
+
+/**
+ * qrdma_conn_tx_done() - is nothing left to be delivered: are all bytes and FIN acknowledged, or
+ * is the reset?
+ * @conn: connection
+ * @id: stream
+ *
+ * QRDMA_EV_ACKED says so when it happens; this tells whether it has happened.
+ */
+bool qrdma_conn_tx_done(const struct qrdma_conn *conn, u64 id);
+
+/**
  * qrdma_conn_readable() - bytes that can be read without waiting (FIONREAD)
  * @conn: connection
  * @id: stream
@@ -484,6 +503,7 @@ u32 qrdma_conn_tx_mem(const struct qrdma_conn *conn);
  * @key_updates: of the sealing key
  * @max_datagram: bytes
  * @ce_marks: packets received with ECN-CE
+ * @loss_events: QRDMA_EV_LOSS so far
  */
 struct qrdma_conn_stats {
 	u64 sent, received, lost, spurious, retransmitted_bytes;
@@ -497,6 +517,7 @@ struct qrdma_conn_stats {
 	u32 pto_count, key_phase, key_updates;
 	u32 max_datagram;
 	u32 ce_marks;
+	u64 loss_events;
 };
 
 /**

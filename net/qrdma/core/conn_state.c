@@ -89,6 +89,7 @@ static void conn_monitor_loss(struct qrdma_conn *conn)
 		return;
 	}
 	conn->events |= QRDMA_EV_LOSS;
+	conn->n.loss_events++;
 	r->cong.rate_cap = max_t(u64, 1, mul_u64_u64_div_u64(qrdma_cong_window(&r->cong),
 							     NSEC_PER_SEC,
 							     max_t(u64, 1, r->rtt.smoothed)));

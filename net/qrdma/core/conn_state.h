@@ -107,6 +107,7 @@ struct qrdma_conn_space {
  * @n.bytes_resent: stream bytes that went back to be sent again
  * @n.bytes_delivered: stream bytes that the application consumed
  * @n.datagrams_dropped: DATAGRAM frames that nobody takes
+ * @n.loss_events: times that the loss monitor found more than its limit
  *
  * Found by: the socket's pointer. Owned by: the socket. Dies by qrdma_conn_destroy(). Protected by:
  * the socket lock.
@@ -156,6 +157,7 @@ struct qrdma_conn {
 		u64 bytes_resent;
 		u64 bytes_delivered;
 		u64 datagrams_dropped;
+		u64 loss_events;
 	} n;
 };
 

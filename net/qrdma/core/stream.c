@@ -57,7 +57,7 @@ static bool stream_rx_done(const struct qrdma_stream *s)
 	return !s->has_rx || s->rx_reset || s->rx_flow.read == s->rx_final;
 }
 
-static bool stream_tx_done(const struct qrdma_stream *s)
+bool qrdma_stream_tx_done(const struct qrdma_stream *s)
 {
 	if (!s->has_tx || s->reset)
 		return !s->has_tx || s->reset == QRDMA_OWED_DONE;
@@ -154,7 +154,7 @@ static void stream_free(struct qrdma_streams *t, struct qrdma_stream *s)
 /* The last step of every change of state: free the stream when nobody needs it any more. */
 static void stream_settle(struct qrdma_streams *t, struct qrdma_stream *s)
 {
-	if (!s->released || !stream_rx_done(s) || !stream_tx_done(s)) {
+	if (!s->released || !stream_rx_done(s) || !qrdma_stream_tx_done(s)) {
 		stream_update(t, s);
 		return;
 	}
@@ -444,7 +444,7 @@ static int streams_on_stop_sending(struct qrdma_streams *t, const struct qrdma_f
 	err = streams_lookup(t, f->stop.id, STREAM_TX, &s, verdict);
 	if (err || !s)
 		return err;
-	if (s->stopped || stream_tx_done(s))
+	if (s->stopped || qrdma_stream_tx_done(s))
 		return 0;
 	s->stopped = true;
 	stream_event(t, s, QRDMA_STREAM_EV_STOPPED);
@@ -867,7 +867,7 @@ int qrdma_stream_reset(struct qrdma_streams *t, struct qrdma_stream *s, u64 code
 {
 	if (!s->has_tx)
 		return -EPIPE;
-	if (s->reset || stream_tx_done(s))
+	if (s->reset || qrdma_stream_tx_done(s))
 		return 0;
 	stream_cut(t, s, code);
 	stream_update(t, s);

@@ -388,6 +388,9 @@ int qrdma_stream_rx_error(const struct qrdma_stream *s);
  */
 void qrdma_stream_stop(struct qrdma_streams *t, struct qrdma_stream *s, u64 code);
 
+/* Has the sending half ended: is all and its FIN acknowledged, or its reset? */
+bool qrdma_stream_tx_done(const struct qrdma_stream *s);
+
 /* Is all that was written, and FIN or reset if there was one, acknowledged? */
 bool qrdma_stream_all_acked(const struct qrdma_stream *s);
 
