@@ -198,6 +198,51 @@ Q_TEST(pnspace_ack_of_ack)
 	Q_EXPECT_EQ(test, range[0].hi, 3);
 }
 
+static bool reports(const struct qrdma_pnspace *ps, u64 pn)
+{
+	const struct qrdma_range *range;
+	struct qrdma_ack ack;
+	u32 i, n = qrdma_pnspace_build_ack(ps, 0, 3, &ack, &range);
+
+	for (i = 0; i < n; i++) {
+		if (range[i].lo <= pn && pn <= range[i].hi)
+			return true;
+	}
+	return false;
+}
+
+/* That the peer knows of a frame says nothing about what came after it was sent. */
+Q_TEST(pnspace_straggler_before_ack_of_ack)
+{
+	struct qrdma_pnspace ps;
+
+	qrdma_pnspace_init(&ps, 0, DELAY);
+	got(&ps, 3, 0);
+	got(&ps, 9, 0);
+	qrdma_pnspace_ack_sent(&ps);
+	got(&ps, 6, 0);
+	qrdma_pnspace_ack_acked(&ps, 9);
+	Q_EXPECT_TRUE(test, reports(&ps, 6));
+	/* told about, but the peer may not know it: the frame before had the same number */
+	qrdma_pnspace_ack_sent(&ps);
+	qrdma_pnspace_ack_acked(&ps, 9);
+	Q_EXPECT_TRUE(test, reports(&ps, 6));
+	got(&ps, 11, 0);
+	qrdma_pnspace_ack_sent(&ps);
+	/* another one while the first waits for its turn */
+	got(&ps, 7, 0);
+	qrdma_pnspace_ack_acked(&ps, 11);
+	Q_EXPECT_FALSE(test, reports(&ps, 3));
+	Q_EXPECT_TRUE(test, reports(&ps, 7));
+	got(&ps, 13, 0);
+	qrdma_pnspace_ack_sent(&ps);
+	got(&ps, 15, 0);
+	qrdma_pnspace_ack_sent(&ps);
+	qrdma_pnspace_ack_acked(&ps, 15);
+	Q_EXPECT_FALSE(test, reports(&ps, 7));
+	Q_EXPECT_TRUE(test, reports(&ps, 15));
+}
+
 /* F08: the peer leaves out 100,000 numbers; things go on, and what comes from before is refused */
 Q_TEST(pnspace_far_jump)
 {
@@ -229,4 +274,5 @@ Q_SUITE("qrdma-pnspace",
 	Q_CASE(pnspace_ce_at_once),
 	Q_CASE(pnspace_build_ack),
 	Q_CASE(pnspace_ack_of_ack),
+	Q_CASE(pnspace_straggler_before_ack_of_ack),
 	Q_CASE(pnspace_far_jump));

@@ -13,6 +13,8 @@ void qrdma_pnspace_init(struct qrdma_pnspace *ps, u64 first, u64 ack_delay)
 	qrdma_ranges_init(&ps->seen);
 	ps->next = first;
 	ps->deadline = QRDMA_NEVER;
+	ps->late = QRDMA_NEVER;
+	ps->told = QRDMA_NEVER;
 	ps->ack_delay = ack_delay;
 	ps->every = QRDMA_ACK_EVERY;
 }
@@ -64,6 +66,8 @@ bool qrdma_pnspace_on_received(struct qrdma_pnspace *ps, u64 pn, bool eliciting,
 	if (first || pn > ps->largest) {
 		ps->largest = pn;
 		ps->largest_time = now;
+	} else {
+		ps->late = min(ps->late, pn);
 	}
 	/* a straggler from where nothing was to be reported any more */
 	if (pn < ps->report_from)
@@ -109,10 +113,21 @@ void qrdma_pnspace_ack_sent(struct qrdma_pnspace *ps)
 	ps->deadline = QRDMA_NEVER;
 	ps->unacked = 0;
 	ps->news = false;
+	/* one generation after the other: what comes late all the time does not keep all of it */
+	if (ps->told == QRDMA_NEVER) {
+		ps->told = ps->late;
+		ps->told_by = ps->largest;
+		ps->late = QRDMA_NEVER;
+	}
 }
 
 void qrdma_pnspace_ack_acked(struct qrdma_pnspace *ps, u64 largest)
 {
-	if (ps->seen.count && largest <= ps->largest && largest > ps->report_from)
-		ps->report_from = largest;
+	if (!ps->seen.count || largest > ps->largest)
+		return;
+	if (largest > ps->told_by)
+		ps->told = QRDMA_NEVER;
+	/* what came late was not in that frame, or perhaps not */
+	largest = min3(largest, ps->late, ps->told);
+	ps->report_from = max(ps->report_from, largest);
 }

@@ -46,6 +46,10 @@ enum qrdma_ecn {
  * @deadline: when an ACK frame is due, QRDMA_NEVER: none is owed
  * @report_from: ranges that end below need not be reported any more, the peer knows them (RFC
  *	9000 s13.2.4)
+ * @late: lowest number that came after a larger one since the last ACK frame, QRDMA_NEVER: none
+ * @told: the same of those that ACK frames have told about already, and which the peer may not
+ *	know of yet
+ * @told_by: an ACK frame with a larger number than this one told about @told
  * @ack_delay: how long an ACK frame may be put off; 0 in the spaces of the handshake
  * @every: an ACK frame is due after that many ack-eliciting packets
  * @unacked: ack-eliciting packets since the last ACK frame
@@ -66,6 +70,9 @@ struct qrdma_pnspace {
 	u64 eliciting;
 	u64 deadline;
 	u64 report_from;
+	u64 late;
+	u64 told;
+	u64 told_by;
 	u64 ack_delay;
 	u32 every;
 	u32 unacked;
