@@ -13,7 +13,7 @@ J ?= $(shell nproc)
 export FUZZ_SECONDS SIM_SCENARIOS
 
 .PHONY: all help setup module userspace kernels core sim fuzz kunit selftests \
-	selftests-san demo lint check check-kernels build-kernels clean
+	selftests-san demo bench bench-quick lint check check-kernels build-kernels clean
 
 all: module userspace
 
@@ -66,6 +66,17 @@ selftests-san: userspace
 demo: module userspace
 	@tests/demo/run.sh
 
+## bench          compare with TCP+TLS, kTLS, RC+TLS and the limits, by counting
+##                instructions; table and charts in build/bench/out
+bench: module userspace
+	@$(MAKE) -s -C tests/bench
+	@tests/bench/bench.py
+
+## bench-quick    has a change made it dearer? (RECORD=1: the new measure)
+bench-quick: module userspace
+	@$(MAKE) -s -C tests/bench
+	@tests/bench/bench.py --quick $(if $(RECORD),--record)
+
 ## lint           layers, sizes, lone headers, checkpatch, sparse, W=1
 lint: setup
 	@tests/lint/run.sh
@@ -85,5 +96,5 @@ check-kernels: userspace
 ## clean          remove build/
 clean:
 	rm -rf build
-	@for d in userspace tests/core tests/sim tests/fuzz tests/selftests; do \
+	@for d in userspace tests/core tests/sim tests/fuzz tests/selftests tests/bench; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -s -C $$d clean; done

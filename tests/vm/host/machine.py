@@ -52,19 +52,24 @@ class Machine:
 
     def command_line(self, opts, kernel, initrd, net):
         """Arguments of QEMU; net is the -netdev of the link, or None."""
-        cpus = 1 if opts.icount else opts.smp
+        cpus = opts.smp
         threads = "single" if opts.icount else "multi"
+        # Emulated, "rep movsb" is an instruction for each byte: with it no
+        # count of instructions would say what a copy costs.
+        model = "max,-erms" if opts.icount else "max"
         append = ("console=ttyS0 net.ifnames=0 panic=-1 oops=panic "
                   "loglevel=7 nowatchdog tsc=reliable "
                   "rcupdate.rcu_cpu_stall_timeout=120 kunit.enable=1 ")
         args = ["qemu-system-x86_64", "-accel", f"tcg,thread={threads}",
-                "-cpu", "max", "-smp", f"{cpus},sockets={cpus}", "-m", opts.mem,
+                "-cpu", model, "-smp", f"{cpus},sockets={cpus}", "-m", opts.mem,
                 "-nodefaults", "-no-user-config", "-display", "none",
                 "-no-reboot", "-kernel", kernel, "-initrd", initrd,
                 "-append", append + " ".join(opts.append),
                 "-device", "virtio-rng-pci"]
         if opts.icount:
             args += ["-icount", "shift=0,sleep=off"]
+        if opts.plugin:
+            args += ["-plugin", opts.plugin]
         args += self._fs_args("root", "/", True)
         if opts.share:
             args += self._fs_args("share", os.path.abspath(opts.share), False)
