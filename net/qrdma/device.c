@@ -449,8 +449,8 @@ static void rdev_show_lane(struct seq_file *seq, struct qrdma_lane *lane)
 		   st.rx_packets, st.rx_bytes, st.rx_posted, st.rx_pauses);
 	seq_printf(seq, " rx_runt %llu rx_nogrh %llu rx_errors %llu\n", st.rx_runt, st.rx_nogrh,
 		   st.rx_errors);
-	seq_printf(seq, " resets %llu stalls %llu forced %llu qp_events %llu\n", st.resets,
-		   st.stalls, st.forced, st.qp_events);
+	seq_printf(seq, " resets %llu relapses %llu stalls %llu forced %llu qp_events %llu\n",
+		   st.resets, st.relapses, st.stalls, st.forced, st.qp_events);
 	rdev_show_pool(seq, " tx_pool", &pool);
 }
 

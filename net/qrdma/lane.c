@@ -34,12 +34,10 @@ static int lane_errno(enum ib_wc_status status)
 	}
 }
 
-void qrdma_lane_fail(struct qrdma_lane *lane, bool force)
+void qrdma_lane_fail(struct qrdma_lane *lane)
 {
 	if (READ_ONCE(lane->state) == QRDMA_LANE_CLOSED)
 		return;
-	if (force)
-		set_bit(QRDMA_LANE_FORCE, &lane->flags);
 	queue_delayed_work(lane->cfg.wq, &lane->reset_work, 0);
 }
 
@@ -245,7 +243,7 @@ static bool lane_tx_post_chain(struct qrdma_lane *lane, u32 n, struct list_head 
 			     err, done);
 		lane->stats.tx_errors++;
 		lane->tx_retry = true;
-		qrdma_lane_fail(lane, false);
+		qrdma_lane_fail(lane);
 	}
 	return false;
 }
@@ -286,6 +284,8 @@ void qrdma_lane_tx_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	qrdma_lane_reclaim(lane, slot->pos + 1, status, &done);
+	if (!status)
+		lane->tx_relapses = 0;
 	if (lane->tx_queued)
 		qrdma_lane_post(lane, &done);
 	idle = lane->state != QRDMA_LANE_UP && lane->tx_head == lane->tx_tail;
@@ -295,7 +295,7 @@ void qrdma_lane_tx_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (idle)
 		wake_up_all(&lane->drained);
 	else if (status)
-		qrdma_lane_fail(lane, false);
+		qrdma_lane_fail(lane);
 }
 
 static struct qrdma_txbuf *lane_tx_get(struct qrdma_lane *lane, u32 reserve)
@@ -500,7 +500,7 @@ void qrdma_lane_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (idle)
 		wake_up_all(&lane->drained);
 	else if (wc->status != IB_WC_SUCCESS)
-		qrdma_lane_fail(lane, false);
+		qrdma_lane_fail(lane);
 }
 
 /* Take up to @n buffers and write the work requests for them. */

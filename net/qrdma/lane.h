@@ -62,9 +62,10 @@ enum qrdma_lane_state {
  * @rx_posted: receives posted at this moment
  * @tx_pending: sends posted and not completed at this moment
  * @tx_queued: sends queued and not posted at this moment
- * @resets: times that the queue pair was reset
- * @stalls: of those, because a send did not complete in time
- * @forced: of those, times that the device did not flush and buffers were taken back by force
+ * @resets: times that the queue pair died and was reset
+ * @relapses: further resets, because it died again before a send had completed: the same death
+ * @stalls: resets because a send did not complete in time
+ * @forced: resets in which the device did not flush and buffers were taken back by force
  * @qp_events: asynchronous events of the queue pair
  */
 struct qrdma_lane_stats {
@@ -88,6 +89,7 @@ struct qrdma_lane_stats {
 	u64 tx_pending;
 	u64 tx_queued;
 	u64 resets;
+	u64 relapses;
 	u64 stalls;
 	u64 forced;
 	u64 qp_events;
@@ -164,7 +166,7 @@ struct qrdma_lane {
 	enum qrdma_lane_state state;	/* written under both locks */
 	u32 epoch;			/* parity: which of the two rings is in use; same */
 	bool port_up;			/* tx_lock */
-	unsigned long flags;		/* atomic bits */
+	u32 condemned;			/* epoch that is to be reset; READ_ONCE */
 
 	spinlock_t tx_lock;		/* guards txq .. tx_stats */
 	struct list_head txq;		/* queued, not posted */
@@ -173,6 +175,7 @@ struct qrdma_lane {
 	u32 tx_tail;			/* oldest position not completed; free running */
 	u32 tx_unsignaled;		/* posted since the last signalled one */
 	bool tx_retry;			/* the device had no room: the watchdog tries again */
+	u32 tx_relapses;		/* resets since a send has completed */
 	u64 tx_progress;		/* when the tail last moved, ns */
 	struct qrdma_lane_ring *ring;
 	struct qrdma_lane_stats stats;	/* tx_* under tx_lock, rx_* under rx_lock, rest: worker */
@@ -297,6 +300,31 @@ static inline bool qrdma_ring_signal(u32 unsignaled, u32 every, bool last)
 }
 
 /**
+ * qrdma_lane_dead() - has this generation of the queue pair to be reset?
+ * @epoch: generation, see lane.c
+ * @works: the device says that it works
+ * @condemned: the generation that somebody has given up, whatever the device says
+ *
+ * What is said of an earlier generation, or was seen of it and told late, is not about this one.
+ */
+static inline bool qrdma_lane_dead(u32 epoch, bool works, u32 condemned)
+{
+	return !works || condemned == epoch;
+}
+
+/**
+ * qrdma_lane_patience() - how long to wait, when the last resets did not help
+ * @ms: usual time
+ * @relapses: resets since a send has completed
+ *
+ * Return: milliseconds, up to eight times @ms.
+ */
+static inline u32 qrdma_lane_patience(u32 ms, u32 relapses)
+{
+	return ms << min(relapses, 3U);
+}
+
+/**
  * struct qrdma_grh_info - what the area in front of a received message says
  * @saddr: source, IPv4 in mapped form
  * @daddr: destination, same form
@@ -324,8 +352,8 @@ bool qrdma_grh_parse(const u8 *grh, int version, struct qrdma_grh_info *info);
 
 /* For lane_qp.c only: the work that opening, closing and reviving need. */
 
-/** qrdma_lane_fail() - have a worker look at the queue pair; @force: reset it. Any context. */
-void qrdma_lane_fail(struct qrdma_lane *lane, bool force);
+/** qrdma_lane_fail() - have a worker ask whether the queue pair still works. Any context. */
+void qrdma_lane_fail(struct qrdma_lane *lane);
 
 /** qrdma_lane_reclaim() - take back ring positions before @upto; the last ended with @status */
 void qrdma_lane_reclaim(struct qrdma_lane *lane, u32 upto, int status, struct list_head *done);

@@ -92,7 +92,7 @@ static void lane_qp_event(struct ib_event *event, void *context)
 	struct qrdma_lane *lane = context;
 
 	lane->stats.qp_events++;
-	qrdma_lane_fail(lane, false);
+	qrdma_lane_fail(lane);
 }
 
 static int lane_qp_create(struct qrdma_lane *lane)
@@ -254,7 +254,11 @@ static int lane_revive(struct qrdma_lane *lane)
 		return err;
 
 	spin_lock_bh(&lane->tx_lock);
-	lane->stats.resets++;
+	/* Nothing was sent since the last reset: that was no life, so this is no other death. */
+	if (lane->tx_relapses++)
+		lane->stats.relapses++;
+	else
+		lane->stats.resets++;
 	if (!drained)
 		lane->stats.forced++;
 	spin_unlock_bh(&lane->tx_lock);
@@ -264,25 +268,26 @@ static int lane_revive(struct qrdma_lane *lane)
 static void lane_reset_work(struct work_struct *work)
 {
 	struct qrdma_lane *lane = container_of(work, struct qrdma_lane, reset_work.work);
-	unsigned long next = lane->last_reset + msecs_to_jiffies(LANE_RESET_MS);
+	u32 wait = qrdma_lane_patience(LANE_RESET_MS, READ_ONCE(lane->tx_relapses));
+	unsigned long next = lane->last_reset + msecs_to_jiffies(wait);
 	LIST_HEAD(done);
 	int err;
 
 	if (READ_ONCE(lane->state) == QRDMA_LANE_CLOSED)
 		return;
-	if (!test_bit(QRDMA_LANE_FORCE, &lane->flags) && lane_qp_works(lane))
+	/* The epoch is changed by this work alone. */
+	if (!qrdma_lane_dead(lane->epoch, lane_qp_works(lane), READ_ONCE(lane->condemned)))
 		return;
 	if (time_before(jiffies, next)) {
 		queue_delayed_work(lane->cfg.wq, &lane->reset_work, next - jiffies + 1);
 		return;
 	}
-	clear_bit(QRDMA_LANE_FORCE, &lane->flags);
 	if (!lane_set_state(lane, QRDMA_LANE_RESETTING))
 		return;
 	lane->last_reset = jiffies;
 	err = lane_revive(lane);
 	if (err) {
-		set_bit(QRDMA_LANE_FORCE, &lane->flags);
+		WRITE_ONCE(lane->condemned, lane->epoch);
 		if (READ_ONCE(lane->state) != QRDMA_LANE_CLOSED)
 			queue_delayed_work(lane->cfg.wq, &lane->reset_work,
 					   msecs_to_jiffies(LANE_AGAIN_MS));
@@ -296,9 +301,16 @@ static void lane_reset_work(struct work_struct *work)
 	qrdma_lane_complete(&done);
 }
 
+/* Seen of this generation: if it is reset before the worker comes to it, nothing is left to do. */
+static void lane_condemn(struct qrdma_lane *lane, u32 epoch)
+{
+	WRITE_ONCE(lane->condemned, epoch);
+	qrdma_lane_fail(lane);
+}
+
 void qrdma_lane_reset(struct qrdma_lane *lane)
 {
-	qrdma_lane_fail(lane, true);
+	lane_condemn(lane, READ_ONCE(lane->epoch));
 }
 
 /* ---- timers and upward calls ---- */
@@ -308,10 +320,14 @@ static void lane_watchdog(struct work_struct *work)
 	struct qrdma_lane *lane = container_of(work, struct qrdma_lane, watchdog.work);
 	bool stalled = false;
 	LIST_HEAD(done);
+	u32 epoch;
+	u64 limit;
 
 	spin_lock_bh(&lane->tx_lock);
+	epoch = lane->epoch;
+	limit = (u64)qrdma_lane_patience(lane->cfg.stall_ms, lane->tx_relapses) * NSEC_PER_MSEC;
 	if (lane->state == QRDMA_LANE_UP && lane->tx_head != lane->tx_tail &&
-	    ktime_get_ns() - lane->tx_progress > (u64)lane->cfg.stall_ms * NSEC_PER_MSEC) {
+	    lane->condemned != epoch && ktime_get_ns() - lane->tx_progress > limit) {
 		stalled = true;
 		lane->stats.stalls++;
 	}
@@ -324,7 +340,7 @@ static void lane_watchdog(struct work_struct *work)
 	spin_unlock_bh(&lane->rx_lock);
 
 	if (stalled)
-		qrdma_lane_fail(lane, true);
+		lane_condemn(lane, epoch);
 }
 
 static void lane_refill_work(struct work_struct *work)
@@ -382,7 +398,7 @@ void qrdma_lane_set_port(struct qrdma_lane *lane, bool up)
 	qrdma_lane_complete(&done);
 	/* A send may have killed the queue pair while the link was down. */
 	if (up)
-		qrdma_lane_fail(lane, false);
+		qrdma_lane_fail(lane);
 }
 
 void qrdma_lane_set_mtu(struct qrdma_lane *lane, u32 max_msg)

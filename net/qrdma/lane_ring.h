@@ -17,7 +17,6 @@ enum {
 	QRDMA_LANE_BATCH	= 32,	/* receives posted with one call */
 	QRDMA_LANE_RESERVE	= 32,	/* one in so many send buffers is for urgent packets */
 	QRDMA_GRH_SLOT		= 64,	/* bytes between the GRHs of two receives */
-	QRDMA_LANE_FORCE	= 0,	/* bit of flags: reset without asking for the state */
 };
 
 /**
