@@ -118,7 +118,7 @@ static inline int null_seal_now(struct qrdma_aead_op *op)
 		out += seg->len;
 		sum += seg->len;
 	}
-	if (WARN_ON(sum != op->payload_len || !op->nseg || op->nseg > QRDMA_SEG_MAX))
+	if (WARN_ON(sum != op->payload_len || op->nseg > QRDMA_SEG_MAX))
 		return -EINVAL;
 	null_tag(op, op->payload_len, out);
 	return 0;

@@ -189,6 +189,20 @@ static inline void qpair_free(struct qpair *p)
 	qrdma_conn_destroy(p->conn[1]);
 }
 
+/* Seal all packets of a datagram. */
+static inline int qpair_seal(struct qrdma_tx *tx)
+{
+	int err;
+
+	do {
+		err = tx->aead->seal(&tx->op);
+		if (!err)
+			err = qrdma_tx_protect(tx);
+	} while (!err && qrdma_tx_next(tx));
+	qrdma_tx_release(tx);
+	return err;
+}
+
 /* Build and seal one datagram. Return: its length, or what the packer said. */
 static inline int qpair_build(struct qpair *p, int end)
 {
@@ -197,11 +211,8 @@ static inline int qpair_build(struct qpair *p, int end)
 	p->tx.data = p->wire;
 	p->tx.cap = sizeof(p->wire);
 	len = qrdma_packer_build(p->conn[end], &p->tx, p->now);
-	if (len > 0) {
-		if (p->tx.aead->seal(&p->tx.op) || qrdma_tx_protect(&p->tx))
-			len = -EIO;
-		qrdma_tx_release(&p->tx);
-	}
+	if (len > 0 && qpair_seal(&p->tx))
+		len = -EIO;
 	return len;
 }
 

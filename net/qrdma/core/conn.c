@@ -7,37 +7,27 @@
  */
 #include "conn.h"
 #include "conn_state.h"
+#include "handshake.h"
 #include "frame.h"
 
-/* RFC 9000 s10.1: the smaller of both ends' values, 0 stands for none */
-static u64 conn_idle_timeout(const struct qrdma_tparams *a, const struct qrdma_tparams *b)
-{
-	u64 ms = min(a->max_idle_timeout, b->max_idle_timeout);
-
-	if (!ms)
-		ms = max(a->max_idle_timeout, b->max_idle_timeout);
-	/* a number that a timer cannot hold is no limit */
-	return ms > QRDMA_CONN_IDLE_MAX_MS ? 0 : ms * NSEC_PER_MSEC;
-}
-
 static int conn_init_recovery(struct qrdma_conn *conn, const struct qrdma_conn_config *cfg,
-			      u64 now)
+			      const struct qrdma_tparams *remote, u64 now)
 {
 	struct qrdma_recovery_config rc = {
 		.is_server = cfg->is_server,
-		.confirmed = true,
+		.confirmed = !cfg->hs,
 		.alg = cfg->cong,
 		.mds = conn->path.max_datagram,
 		.granularity = cfg->granularity,
 		.initial_rtt = cfg->initial_rtt,
-		.max_ack_delay = cfg->remote->max_ack_delay * NSEC_PER_MSEC,
+		.max_ack_delay = remote->max_ack_delay * NSEC_PER_MSEC,
 	};
 
 	return qrdma_recovery_init(&conn->recovery, &rc, now);
 }
 
 static int conn_init_streams(struct qrdma_conn *conn, const struct qrdma_conn_config *cfg,
-			     gfp_t gfp)
+			     const struct qrdma_tparams *remote, gfp_t gfp)
 {
 	struct qrdma_stream *s;
 	int err;
@@ -46,8 +36,9 @@ static int conn_init_streams(struct qrdma_conn *conn, const struct qrdma_conn_co
 				 cfg->tx_mem_max);
 	if (err)
 		return err;
-	qrdma_streams_set_remote(&conn->streams, cfg->remote);
-	if (cfg->is_server)
+	qrdma_streams_set_remote(&conn->streams, remote);
+	/* in band the limits come with the handshake, unless they are remembered */
+	if (cfg->is_server || (cfg->hs && !remote->initial_max_streams_bidi))
 		return 0;
 	s = qrdma_streams_open(&conn->streams, false, gfp);
 	if (IS_ERR(s))
@@ -70,45 +61,77 @@ static void conn_init_space(struct qrdma_conn *conn, const struct qrdma_conn_con
 	qrdma_conn_skip_draw(conn, &conn->app);
 }
 
-int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma_conn **conn,
-		      gfp_t gfp)
+/* The transport parameters that count at the beginning. Return: NULL: refused. */
+static const struct qrdma_tparams *conn_remote(const struct qrdma_conn_config *cfg,
+					       struct qrdma_tparams *unknown)
 {
-	struct qrdma_conn *c;
-	int err;
+	const struct qrdma_tparams *remote = cfg->remote;
 
-	if (!qrdma_tparams_valid(cfg->local) || !qrdma_tparams_valid(cfg->remote))
-		return -EINVAL;
-	c = kzalloc(sizeof(*c), gfp);
-	if (!c)
-		return -ENOMEM;
+	if (cfg->hs) {
+		remote = cfg->is_server ? NULL : cfg->hs->remembered;
+		if (!remote) {
+			qrdma_tparams_init(unknown);
+			return unknown;
+		}
+	}
+	return qrdma_tparams_valid(remote) ? remote : NULL;
+}
+
+static void conn_init(struct qrdma_conn *c, const struct qrdma_conn_config *cfg,
+		      const struct qrdma_tparams *remote, u64 now)
+{
 	memcpy(c->rng, cfg->random, sizeof(c->rng));
 	c->rng[0] |= 1;		/* all zero would stay so */
 	c->server = cfg->is_server;
 	c->ack_exponent = cfg->local->ack_delay_exponent;
-	c->peer_ack_exponent = cfg->remote->ack_delay_exponent;
+	c->peer_ack_exponent = remote->ack_delay_exponent;
 	c->max_datagram_frame = cfg->local->max_datagram_frame_size;
+	c->datagram_max = U32_MAX;
 	c->key_packets_max = cfg->key_packets_max;
-	c->idle_timeout = conn_idle_timeout(cfg->local, cfg->remote);
+	c->idle_timeout = qrdma_conn_idle_timeout(cfg->local, remote);
 	c->idle_since = now;
 	c->keepalive = cfg->keepalive;
+	c->probe_space = QRDMA_SPACE_APP;
 	c->paced_until = QRDMA_NEVER;
 	c->told = QRDMA_NEVER;
 	c->loss_permille = cfg->loss_permille ?: QRDMA_CONN_LOSS_PERMILLE;
+}
 
+int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma_conn **conn,
+		      gfp_t gfp)
+{
+	const struct qrdma_tparams *remote;
+	struct qrdma_tparams unknown;
+	struct qrdma_conn *c;
+	int err;
+
+	remote = conn_remote(cfg, &unknown);
+	if (!qrdma_tparams_valid(cfg->local) || !remote)
+		return -EINVAL;
+	c = kzalloc(sizeof(*c), gfp);
+	if (!c)
+		return -ENOMEM;
+	conn_init(c, cfg, remote, now);
 	err = qrdma_path_init(&c->path, cfg->scid, cfg->dcid, cfg->local->active_cid_limit,
-			      min_t(u64, cfg->max_datagram, cfg->remote->max_udp_payload_size));
+			      min_t(u64, cfg->max_datagram, remote->max_udp_payload_size));
 	if (err)
 		goto free;
-	err = conn_init_recovery(c, cfg, now);
+	err = conn_init_recovery(c, cfg, remote, now);
 	if (err)
 		goto free;
-	err = conn_init_streams(c, cfg, gfp);
+	err = conn_init_streams(c, cfg, remote, gfp);
 	if (err)
 		goto destroy_streams;
+	if (cfg->hs)
+		err = qrdma_hs_create(c, cfg, now, gfp);
+	if (err)
+		goto destroy_hs;
 	conn_init_space(c, cfg);
 	*conn = c;
 	return 0;
 
+destroy_hs:
+	qrdma_hs_destroy(c);
 destroy_streams:
 	qrdma_streams_destroy(&c->streams);
 	qrdma_recovery_destroy(&c->recovery);
@@ -121,6 +144,7 @@ void qrdma_conn_destroy(struct qrdma_conn *conn)
 {
 	if (!conn)
 		return;
+	qrdma_hs_destroy(conn);
 	qrdma_keys_wipe(&conn->app.keys);
 	qrdma_streams_destroy(&conn->streams);
 	qrdma_recovery_destroy(&conn->recovery);
@@ -132,6 +156,7 @@ void qrdma_conn_destroy(struct qrdma_conn *conn)
  * Keys
  */
 
+/* The one of a handshake out of band; conn_hs.c has those of one in band. */
 int qrdma_conn_install_key(struct qrdma_conn *conn, bool send, u32 cipher,
 			   struct qrdma_slot *cur, struct qrdma_slot *next)
 {
@@ -155,6 +180,9 @@ int qrdma_conn_key_update(struct qrdma_conn *conn)
 
 	if (conn->phase != QRDMA_CONN_OPEN)
 		return -ENOTCONN;
+	/* RFC 9001 s6: not before the handshake is confirmed */
+	if (!conn->recovery.confirmed)
+		return -EAGAIN;
 	err = qrdma_keys_update(&conn->app.keys, false);
 	/* something has to carry the new phase to the peer */
 	if (!err)
@@ -178,6 +206,7 @@ static void conn_recovery_timeout(struct qrdma_conn *conn, u64 now)
 	qrdma_recovery_on_timeout(&conn->recovery, now, &res);
 	if (res.probes) {
 		conn->probes = res.probes;
+		conn->probe_space = res.probe_space;
 		conn->probe_from = 0;
 		if (conn->recovery.pto_count >= QRDMA_CONN_SUSPECT_PTOS)
 			conn->events |= QRDMA_EV_SUSPECT;
@@ -200,6 +229,11 @@ u32 qrdma_conn_timeout(struct qrdma_conn *conn, u64 now)
 		return qrdma_conn_collect(conn, now);
 	}
 	qrdma_keys_expire(&conn->app.keys, now);
+	if (conn->hs) {
+		qrdma_hs_timeout(conn, now);
+		if (conn->phase != QRDMA_CONN_OPEN)
+			return qrdma_conn_collect(conn, now);
+	}
 	if (qrdma_recovery_deadline(&conn->recovery) <= now)
 		conn_recovery_timeout(conn, now);
 	if (qrdma_conn_tidy_at(conn) <= now) {
@@ -422,8 +456,10 @@ void qrdma_conn_abort(struct qrdma_conn *conn)
 
 void qrdma_conn_set_path(struct qrdma_conn *conn, u32 max_datagram, u64 now)
 {
-	bool smaller = max_datagram < conn->path.max_datagram;
+	bool smaller;
 
+	max_datagram = min(max_datagram, conn->datagram_max);
+	smaller = max_datagram < conn->path.max_datagram;
 	conn->path.max_datagram = max_t(u32, max_datagram, QRDMA_DATAGRAM_MIN);
 	qrdma_cong_set_mds(&conn->recovery.cong, conn->path.max_datagram);
 	/* what is on its way may be too large to arrive */

@@ -17,68 +17,27 @@
 
 #include "env.h"
 #include "buf.h"
+#include "config.h"
 #include "event.h"
 #include "header.h"
 #include "keys.h"
 #include "pnspace.h"
+#include "rx.h"
 #include "tparam.h"
 
 struct qrdma_conn;
 
 /**
- * struct qrdma_conn_config - what a connection is made from; all of it is copied
- * @aead: the AEAD port
- * @is_server: role
- * @scid: our connection id (QRDMA_CID_LEN bytes)
- * @dcid: the peer's
- * @local: our transport parameters (already sent, or to be sent, to the peer)
- * @remote: the peer's
- * @max_datagram: largest QUIC datagram that the path takes, bytes (1 KiB paths give 1020)
- * @granularity: timer granularity, ns (RFC 9002 kGranularity); 0: the default of recovery.h
- * @initial_rtt: ns, measured by the address resolution; 0: RFC 9002 s6.2.2
- * @ack_delay: ns, how long an acknowledgement may wait; at most @local's max_ack_delay, 0: that
- * @cong: congestion controller, enum qrdma_cong_alg of cong.h
- * @rx_mem_max: cap of memory pinned by received stream data, bytes
- * @tx_mem_max: cap of memory of unacknowledged data, bytes (the socket enforces SO_SNDBUF itself;
- *	this is the hard cap)
- * @key_packets_max: packets that one key may seal before the connection must have moved to the next
- *	(an update starts by itself at 7/8); 0 or above the cipher's limit: the cipher's limit
- * @keepalive: send a PING when nothing has come in for so long, ns; 0: never. Keeps the idle
- *	time-out away as long as the peer answers (RFC 9000 s10.1.2)
- * @loss_permille: loss of more than this, in 1/1000 of the packets sent, raises QRDMA_EV_LOSS;
- *	0: 10 (1 %)
- * @random: seed for everything that the connection needs random
- */
-struct qrdma_conn_config {
-	const struct qrdma_aead_ops *aead;
-	bool is_server;
-	const struct qrdma_cid *scid;
-	const struct qrdma_cid *dcid;
-	const struct qrdma_tparams *local;
-	const struct qrdma_tparams *remote;
-	u32 max_datagram;
-	u64 granularity;
-	u64 initial_rtt;
-	u64 ack_delay;
-	u32 cong;
-	u32 rx_mem_max;
-	u32 tx_mem_max;
-	u64 key_packets_max;
-	u64 keepalive;
-	u32 loss_permille;
-	u8 random[32];
-};
-
-/**
- * qrdma_conn_create() - a connection whose handshake runs out of band
+ * qrdma_conn_create() - a connection
  * @cfg: what it is made from
  * @now: ns
  * @conn: the connection, owned by the caller
  * @gfp: allocation flags of this call
  *
- * It has only the application packet number space and is "connecting" until the first packet of
- * the peer verifies. The client's first packet opens stream 0 with an empty STREAM frame (design
- * D16), so call the packer once the keys are in.
+ * One whose handshake runs out of band has only the application packet number space and is
+ * "connecting" until the first packet of the peer verifies. The client's first packet opens stream
+ * 0 with an empty STREAM frame (design D16), so call the packer once the keys are in. What follows
+ * when the handshake runs in band is told in conn_hs.h.
  *
  * Return: 0; -EINVAL: a value that cannot be (id lengths, more active connection ids than path.h
  * holds, a datagram too small); -ENOMEM.
@@ -142,64 +101,14 @@ int qrdma_conn_install_next(struct qrdma_conn *conn, bool send, struct qrdma_slo
 int qrdma_conn_key_update(struct qrdma_conn *conn);
 
 /**
- * struct qrdma_rx - a datagram on its way in
- * @buf: holds the datagram; the caller's reference, the connection takes its own for what it keeps
- * @data: first byte of the next packet in it
- * @len: bytes left
- * @ecn: ECN codepoint of the datagram (0..3)
- * @copy: keep no reference to @buf: it is wanted back soon, and what stays is copied
- * @op: what to open; valid after QRDMA_RX_OPEN; @op.done is the caller's
- * @aead: port to open with; set with @op
- * @drop: reason after QRDMA_RX_DROP, and after qrdma_conn_rx_finish() (QRDMA_DROP_NONE: used)
- * @wire: bytes of the packet on the wire
- * @gen: key generation chosen
- *
- * The caller zeroes it and sets @buf, @data, @len, @ecn and @copy. Then::
- *
- *	while ((v = qrdma_conn_rx_begin(conn, rx, now)) != QRDMA_RX_DONE) {
- *		if (v == QRDMA_RX_DROP)
- *			continue;	(counted; rx->drop says why)
- *		err = rx->aead->open(&rx->op);	(or later, when -EINPROGRESS)
- *		ev |= qrdma_conn_rx_finish(conn, rx, err, now);
- *	}
- *
- * Between begin and finish of one datagram others may begin and finish in any order and keys may
- * rotate; the same struct qrdma_rx takes part in one packet at a time. One that shall never be
- * finished ends by qrdma_rx_release().
- */
-struct qrdma_rx {
-	struct qrdma_buf *buf;
-	u8 *data;
-	u32 len;
-	u8 ecn;
-	bool copy;
-	struct qrdma_aead_op op;
-	const struct qrdma_aead_ops *aead;
-	enum qrdma_drop drop;
-	u32 wire;
-	u32 gen;
-};
-
-/**
- * enum qrdma_rx_verdict - answer of qrdma_conn_rx_begin()
- * @QRDMA_RX_DONE: nothing left in the datagram
- * @QRDMA_RX_OPEN: open the packet described in @op, then call qrdma_conn_rx_finish()
- * @QRDMA_RX_DROP: the packet is dropped and counted; go on with the next
- */
-enum qrdma_rx_verdict {
-	QRDMA_RX_DONE,
-	QRDMA_RX_OPEN,
-	QRDMA_RX_DROP,
-};
-
-/**
  * qrdma_conn_rx_begin() - take the next packet of a datagram
  * @conn: connection, found by the destination connection id
  * @rx: datagram; @data and @len move on with each call, so the loop ends
  * @now: ns
  *
- * Removes header protection in place (RFC 9001 s5.4), finds packet number and key. Long header
- * packets are dropped: no level but 1-RTT has keys here.
+ * Removes header protection in place (RFC 9001 s5.4), finds packet number and key. Where the
+ * handshake runs out of band long header packets are dropped: no level but 1-RTT has keys there. In
+ * band a packet whose key is yet to come is kept (and QRDMA_RX_DROP said), up to a limit.
  *
  * Return: see enum qrdma_rx_verdict.
  */

@@ -12,6 +12,7 @@
  */
 #include "conn.h"
 #include "conn_state.h"
+#include "handshake.h"
 #include "frame.h"
 
 /**
@@ -37,50 +38,188 @@ static enum qrdma_drop conn_rx_refused(enum qrdma_hdr_verdict v)
 	return v == QRDMA_HDR_VERSION ? QRDMA_DROP_VERSION : QRDMA_DROP_HEADER;
 }
 
-enum qrdma_rx_verdict qrdma_conn_rx_begin(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now)
+/**
+ * conn_rx_open() - describe how a packet is opened
+ * @conn: connection
+ * @rx: datagram; its level is set
+ * @hdr: header, protected
+ * @pkt: first byte of the packet
+ * @keys: of its level, to open with
+ * @ps: its packet number space
+ *
+ * Return: QRDMA_RX_OPEN or QRDMA_RX_DROP.
+ */
+static enum qrdma_rx_verdict conn_rx_open(struct qrdma_conn *conn, struct qrdma_rx *rx,
+					  struct qrdma_hdr *hdr, u8 *pkt, struct qrdma_keys *keys,
+					  struct qrdma_pnspace *ps)
 {
-	struct qrdma_conn_space *space = &conn->app;
-	struct qrdma_pnspace *ps = &space->pn;
 	struct qrdma_aead_op *op = &rx->op;
 	u8 mask[QRDMA_HP_MASK_LEN];
+
+	rx->aead = keys->aead;
+	if (unlikely(rx->aead->hp_mask(keys->rx_cur, qrdma_hdr_sample(hdr, pkt), mask)))
+		return conn_rx_drop(conn, rx, QRDMA_DROP_CRYPTO);
+	qrdma_hdr_unprotect(hdr, pkt, mask);
+	op->pn = qrdma_pn_decode(ps->seen.count ? ps->largest + 1 : 0, hdr->pn, hdr->pn_len);
+	if (likely(hdr->type == QRDMA_PKT_SHORT)) {
+		op->slot = qrdma_keys_open(keys, op->pn, hdr->first & QRDMA_HDR_PHASE, &rx->gen);
+	} else {
+		rx->aead->slot_get(keys->rx_cur);
+		op->slot = keys->rx_cur;
+		rx->gen = 0;
+	}
+	if (unlikely(!op->slot))
+		return conn_rx_drop(conn, rx, QRDMA_DROP_NO_KEY);
+	op->pkt = pkt;
+	op->pn_off = hdr->pn_off;
+	op->pn_len = hdr->pn_len;
+	op->hdr_len = hdr->pn_off + hdr->pn_len;
+	op->payload_len = hdr->len - op->hdr_len;
+	op->nseg = 0;
+	rx->wire = hdr->len;
+	rx->drop = QRDMA_DROP_NONE;
+	return QRDMA_RX_OPEN;
+}
+
+/* No key (yet): keep the packet, or not. */
+static enum qrdma_rx_verdict conn_rx_wait(struct qrdma_conn *conn, struct qrdma_rx *rx,
+					  const u8 *pkt, u32 len, u64 now)
+{
+	if (!conn->hs || !qrdma_hs_hold(conn, rx, rx->level, pkt, len, now))
+		return conn_rx_drop(conn, rx, QRDMA_DROP_NO_KEY);
+	rx->drop = QRDMA_DROP_NONE;
+	return QRDMA_RX_DROP;
+}
+
+/* Is a long header packet for us? A server answers to the id that the client chose, too. */
+static bool conn_rx_is_ours(struct qrdma_conn *conn, struct qrdma_rx *rx,
+			    const struct qrdma_hdr *hdr, bool first)
+{
+	const struct qrdma_cid *ours = &conn->path.scid, *alias = &conn->hs->initial_cid;
+	bool is_alias;
+
+	if (hdr->dcid_len == ours->len && !memcmp(hdr->dcid, ours->data, ours->len))
+		is_alias = false;
+	else if (conn->server && rx->level != QRDMA_ENC_HANDSHAKE && hdr->dcid_len == alias->len &&
+		 !memcmp(hdr->dcid, alias->data, alias->len))
+		is_alias = true;
+	else
+		return false;
+	/* all packets of a datagram go to the first one's id (RFC 9000 s12.2) */
+	if (first)
+		rx->alias = is_alias;
+	return rx->alias == is_alias;
+}
+
+static bool conn_rx_level(struct qrdma_rx *rx, u8 type)
+{
+	switch (type) {
+	case QRDMA_PKT_INITIAL:
+		rx->level = QRDMA_ENC_INITIAL;
+		return true;
+	case QRDMA_PKT_0RTT:
+		rx->level = QRDMA_ENC_EARLY;
+		return true;
+	case QRDMA_PKT_HANDSHAKE:
+		rx->level = QRDMA_ENC_HANDSHAKE;
+		return true;
+	}
+	return false;
+}
+
+/* Packet number space of a level, NULL: it is over. */
+static struct qrdma_conn_space *conn_rx_space(struct qrdma_conn *conn, u8 level)
+{
+	if (likely(level == QRDMA_ENC_APP || level == QRDMA_ENC_EARLY))
+		return &conn->app;
+	return qrdma_conn_space(conn, level == QRDMA_ENC_INITIAL ? QRDMA_SPACE_INITIAL :
+				      QRDMA_SPACE_HANDSHAKE);
+}
+
+static struct qrdma_keys *conn_rx_keys(struct qrdma_conn *conn, u8 level)
+{
+	struct qrdma_conn_space *space = conn_rx_space(conn, level);
+
+	if (level == QRDMA_ENC_EARLY)
+		return &conn->hs->early;
+	return space ? &space->keys : NULL;
+}
+
+/* Initial, 0-RTT, Handshake, Retry or Version Negotiation. */
+static enum qrdma_rx_verdict conn_rx_long(struct qrdma_conn *conn, struct qrdma_rx *rx,
+					  struct qrdma_hdr *hdr, u8 *pkt, bool first, u64 now)
+{
+	struct qrdma_conn_space *space;
+
+	if (hdr->type == QRDMA_PKT_VERSION_NEG) {
+		qrdma_hs_on_version_neg(conn, hdr);
+		return conn_rx_drop(conn, rx, QRDMA_DROP_VERSION);
+	}
+	if (hdr->type == QRDMA_PKT_RETRY) {
+		if (!qrdma_hs_begin_retry(conn, rx, hdr, pkt))
+			return conn_rx_drop(conn, rx, QRDMA_DROP_STATE);
+		rx->wire = hdr->len;
+		rx->drop = QRDMA_DROP_NONE;
+		return QRDMA_RX_OPEN;
+	}
+	if (!conn_rx_level(rx, hdr->type) || !conn_rx_is_ours(conn, rx, hdr, first))
+		return conn_rx_drop(conn, rx, QRDMA_DROP_HEADER);
+	if (conn->server) {
+		/* RFC 9000 s14.1, design D13 */
+		if (rx->level == QRDMA_ENC_INITIAL && rx->total < qrdma_hs_expand(conn))
+			return conn_rx_drop(conn, rx, QRDMA_DROP_HEADER);
+	} else if (rx->level == QRDMA_ENC_EARLY || hdr->token_len) {
+		/* RFC 9000 s17.2.2, s17.2.3: not from a server */
+		return conn_rx_drop(conn, rx, QRDMA_DROP_HEADER);
+	}
+	if (!qrdma_conn_can_open(conn, rx->level))
+		return conn_rx_wait(conn, rx, pkt, hdr->len, now);
+	space = conn_rx_space(conn, rx->level);
+	return conn_rx_open(conn, rx, hdr, pkt, conn_rx_keys(conn, rx->level), &space->pn);
+}
+
+enum qrdma_rx_verdict qrdma_conn_rx_begin(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now)
+{
 	enum qrdma_hdr_verdict v;
 	struct qrdma_hdr hdr;
 	u8 *pkt = rx->data;
+	bool first = false;
 
-	if (!rx->len)
+	if (!rx->len) {
+		rx->total = 0;
+		rx->at = 0;
 		return QRDMA_RX_DONE;
+	}
 	if (conn->phase >= QRDMA_CONN_DRAINING) {
 		rx->len = 0;
 		return conn_rx_drop(conn, rx, QRDMA_DROP_STATE);
+	}
+	if (!rx->total) {
+		first = true;
+		rx->alias = false;
+		rx->total = rx->len;
+		if (unlikely(conn->hs))
+			qrdma_hs_on_datagram(conn, rx->len);
+	} else if (rx->at) {
+		first = true;
 	}
 	v = qrdma_hdr_parse(&hdr, pkt, rx->len);
 	rx->data += hdr.len;
 	rx->len -= hdr.len;
 	if (unlikely(v != QRDMA_HDR_OK))
 		return conn_rx_drop(conn, rx, conn_rx_refused(v));
-	/* the levels of the handshake have no keys: it ran out of band */
-	if (unlikely(hdr.type != QRDMA_PKT_SHORT || !space->keys.rx_cur))
-		return conn_rx_drop(conn, rx, QRDMA_DROP_NO_KEY);
-	if (unlikely(memcmp(hdr.dcid, conn->path.scid.data, QRDMA_CID_LEN)))
+	if (unlikely(hdr.type != QRDMA_PKT_SHORT)) {
+		/* out of band the levels of the handshake have no keys */
+		if (!conn->hs)
+			return conn_rx_drop(conn, rx, QRDMA_DROP_NO_KEY);
+		return conn_rx_long(conn, rx, &hdr, pkt, first, now);
+	}
+	rx->level = QRDMA_ENC_APP;
+	if (unlikely(memcmp(hdr.dcid, conn->path.scid.data, QRDMA_CID_LEN) || rx->alias))
 		return conn_rx_drop(conn, rx, QRDMA_DROP_HEADER);
-
-	rx->aead = space->keys.aead;
-	if (unlikely(rx->aead->hp_mask(space->keys.rx_cur, qrdma_hdr_sample(&hdr, pkt), mask)))
-		return conn_rx_drop(conn, rx, QRDMA_DROP_CRYPTO);
-	qrdma_hdr_unprotect(&hdr, pkt, mask);
-	op->pn = qrdma_pn_decode(ps->seen.count ? ps->largest + 1 : 0, hdr.pn, hdr.pn_len);
-	op->slot = qrdma_keys_open(&space->keys, op->pn, hdr.first & QRDMA_HDR_PHASE, &rx->gen);
-	if (unlikely(!op->slot))
-		return conn_rx_drop(conn, rx, QRDMA_DROP_NO_KEY);
-	op->pkt = pkt;
-	op->pn_off = hdr.pn_off;
-	op->pn_len = hdr.pn_len;
-	op->hdr_len = hdr.pn_off + hdr.pn_len;
-	op->payload_len = hdr.len - op->hdr_len;
-	op->nseg = 0;
-	rx->wire = hdr.len;
-	rx->drop = QRDMA_DROP_NONE;
-	return QRDMA_RX_OPEN;
+	if (unlikely(!conn->app.keys.rx_cur || (conn->hs && !conn->hs->complete)))
+		return conn_rx_wait(conn, rx, pkt, hdr.len, now);
+	return conn_rx_open(conn, rx, &hdr, pkt, &conn->app.keys, &conn->app.pn);
 }
 
 void qrdma_rx_release(struct qrdma_rx *rx)
@@ -88,13 +227,28 @@ void qrdma_rx_release(struct qrdma_rx *rx)
 	if (rx->op.slot)
 		rx->aead->slot_put(rx->op.slot);
 	rx->op.slot = NULL;
+	qrdma_buf_put(rx->pseudo);
+	rx->pseudo = NULL;
+}
+
+/* Which frames may stand in a packet, by level and by who sent it. */
+static u32 conn_rx_where(const struct qrdma_conn *conn, u8 level)
+{
+	static const u8 packet[QRDMA_ENCS] = {
+		[QRDMA_ENC_INITIAL]	= QRDMA_FA_INITIAL,
+		[QRDMA_ENC_EARLY]	= QRDMA_FA_0RTT,
+		[QRDMA_ENC_HANDSHAKE]	= QRDMA_FA_HANDSHAKE,
+		[QRDMA_ENC_APP]	= QRDMA_FA_1RTT,
+	};
+
+	return packet[level] | (conn->server ? QRDMA_FA_CLIENT : QRDMA_FA_SERVER);
 }
 
 /* Decode and check all frames, change nothing. Return: QUIC error code, *@type what caused it. */
-static u64 conn_rx_check(const struct qrdma_conn *conn, struct qrdma_cursor c,
+static u64 conn_rx_check(const struct qrdma_conn *conn, u8 level, struct qrdma_cursor c,
 			 struct conn_payload *what, u64 *type)
 {
-	u32 where = QRDMA_FA_1RTT | (conn->server ? QRDMA_FA_CLIENT : QRDMA_FA_SERVER);
+	u32 where = conn_rx_where(conn, level);
 	struct qrdma_frame frame;
 	u64 code;
 
@@ -118,35 +272,46 @@ static u64 conn_rx_check(const struct qrdma_conn *conn, struct qrdma_cursor c,
 }
 
 /* RFC 9000 s19.3: ACK Delay is in units of 2^exponent microseconds. */
-static u64 conn_ack_delay(const struct qrdma_conn *conn, u64 wire)
+static u64 conn_ack_delay(const struct qrdma_conn *conn, u8 level, u64 wire)
 {
-	if (wire > (U64_MAX / NSEC_PER_USEC) >> conn->peer_ack_exponent)
+	/* what a transport parameter says is for 1-RTT packets */
+	u32 exponent = level == QRDMA_ENC_APP ? conn->peer_ack_exponent : QRDMA_HS_ACK_EXPONENT;
+
+	if (wire > (U64_MAX / NSEC_PER_USEC) >> exponent)
 		return U64_MAX;
-	return (wire << conn->peer_ack_exponent) * NSEC_PER_USEC;
+	return (wire << exponent) * NSEC_PER_USEC;
 }
 
 static int conn_rx_ack(struct qrdma_conn *conn, const struct qrdma_rx *rx,
 		       const struct qrdma_ack *ack, u64 now, u64 *verdict)
 {
+	struct qrdma_conn_space *space = conn_rx_space(conn, rx->level);
 	struct qrdma_recovery_result res;
 
-	if (qrdma_keys_acked(&conn->app.keys, rx->gen, ack->largest)) {
+	if (rx->level == QRDMA_ENC_APP &&
+	    qrdma_keys_acked(&conn->app.keys, rx->gen, ack->largest)) {
 		*verdict = QRDMA_ERR_KEY_UPDATE_ERROR;
 		return -EPROTO;
 	}
 	*verdict = QRDMA_ERR_PROTOCOL_VIOLATION;
-	if (qrdma_recovery_on_ack(&conn->recovery, QRDMA_SPACE_APP, ack,
-				  conn_ack_delay(conn, ack->delay), now, &res))
+	if (qrdma_recovery_on_ack(&conn->recovery, space->id, ack,
+				  conn_ack_delay(conn, rx->level, ack->delay), now, &res))
 		return -EPROTO;
 	qrdma_conn_settle(conn, &res);
+	/* a client may take that for confirmation, too (RFC 9001 s4.1.2) */
+	if (unlikely(!conn->recovery.confirmed) && conn->app.keys.tx_confirmed)
+		qrdma_hs_confirm(conn, now);
 	return 0;
 }
 
-/* Nothing of TLS is taken after a handshake out of band; how much may come is bounded. */
-static int conn_rx_crypto(u64 end, u64 *verdict)
+static int conn_rx_crypto(struct qrdma_conn *conn, struct qrdma_rx *rx,
+			  const struct qrdma_frame *f, u64 *verdict)
 {
+	if (conn->hs)
+		return qrdma_hs_on_crypto(conn, rx->level, f, rx->copy ? NULL : rx->buf, verdict);
+	/* nothing of TLS is taken after a handshake out of band; how much may come is bounded */
 	*verdict = QRDMA_ERR_CRYPTO_BUFFER_EXCEEDED;
-	return end > QRDMA_CONN_CRYPTO_MAX ? -EPROTO : 0;
+	return f->crypto.off + f->crypto.len > QRDMA_CONN_CRYPTO_MAX ? -EPROTO : 0;
 }
 
 static int conn_rx_datagram(struct qrdma_conn *conn, const struct qrdma_frame *f, u64 *verdict)
@@ -178,6 +343,9 @@ static void conn_rx_close(struct qrdma_conn *conn, const struct qrdma_frame *f, 
 		error->frame_type = error->app ? 0 : f->close.frame_type;
 		if (!error->app && error->code == QRDMA_ERR_CONNECTION_REFUSED)
 			error->err = ECONNREFUSED;
+		else if (!error->app && error->code >= QRDMA_ERR_CRYPTO_ERROR &&
+			 error->code < QRDMA_ERR_CRYPTO_ERROR + 256)
+			error->err = EKEYREJECTED;
 		else if (error->code || !qrdma_conn_rx_complete(conn, 0))
 			error->err = ECONNRESET;
 	}
@@ -206,7 +374,7 @@ static int conn_rx_frame(struct qrdma_conn *conn, struct qrdma_rx *rx, const str
 	case QRDMA_FRAME_RETIRE_CONNECTION_ID:
 		return qrdma_path_on_retire_cid(&conn->path, f->retire_cid.seq, verdict);
 	case QRDMA_FRAME_CRYPTO:
-		return conn_rx_crypto(f->crypto.off + f->crypto.len, verdict);
+		return conn_rx_crypto(conn, rx, f, verdict);
 	case QRDMA_FRAME_DATAGRAM:
 	case QRDMA_FRAME_DATAGRAM_LEN:
 		return conn_rx_datagram(conn, f, verdict);
@@ -214,11 +382,14 @@ static int conn_rx_frame(struct qrdma_conn *conn, struct qrdma_rx *rx, const str
 	case QRDMA_FRAME_CLOSE_APP:
 		conn_rx_close(conn, f, now);
 		return 0;
+	case QRDMA_FRAME_HANDSHAKE_DONE:
+		if (conn->hs)
+			qrdma_hs_confirm(conn, now);
+		return 0;
+	case QRDMA_FRAME_NEW_TOKEN:
+		return conn->hs ? qrdma_hs_on_token(conn, f) : 0;
 	default:
-		/*
-		 * Nothing to do: PADDING, PING; NEW_TOKEN and HANDSHAKE_DONE, as the handshake ran
-		 * out of band; PATH_RESPONSE, as no path is being validated.
-		 */
+		/* Nothing to do: PADDING, PING; PATH_RESPONSE, as no path is being validated. */
 		return 0;
 	}
 }
@@ -227,7 +398,7 @@ static int conn_rx_frame(struct qrdma_conn *conn, struct qrdma_rx *rx, const str
 static enum qrdma_drop conn_rx_apply(struct qrdma_conn *conn, struct qrdma_rx *rx,
 				     struct qrdma_cursor c, u64 now)
 {
-	u32 where = QRDMA_FA_1RTT | (conn->server ? QRDMA_FA_CLIENT : QRDMA_FA_SERVER);
+	u32 where = conn_rx_where(conn, rx->level);
 	struct qrdma_frame frame;
 	u64 verdict;
 	int err;
@@ -259,25 +430,37 @@ static void conn_rx_closing(struct qrdma_conn *conn, const struct conn_payload *
 	}
 }
 
+/* What the level asks beyond the tag. Return: QRDMA_DROP_NONE, or why the packet is not used. */
+static enum qrdma_drop conn_rx_level_check(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now)
+{
+	if (unlikely(rx->level != QRDMA_ENC_APP))
+		return qrdma_hs_opened(conn, rx) ? QRDMA_DROP_NONE : QRDMA_DROP_HEADER;
+	if (qrdma_keys_opened(&conn->app.keys, rx->gen, rx->op.pn,
+			      now + qrdma_conn_three_ptos(conn)) >= 0)
+		return QRDMA_DROP_NONE;
+	qrdma_conn_fail(conn, EPROTO, QRDMA_ERR_KEY_UPDATE_ERROR, 0, now);
+	return QRDMA_DROP_PROTOCOL;
+}
+
 /* The packet verified and is new: follow the keys, check it, apply it. */
-static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now)
+static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx *rx,
+				       struct qrdma_pnspace *ps, u64 now)
 {
 	const struct qrdma_aead_op *op = &rx->op;
-	struct qrdma_pnspace *ps = &conn->app.pn;
 	struct conn_payload what;
 	struct qrdma_cursor c;
 	enum qrdma_drop drop;
 	u64 code, type;
+	u8 reserved;
 
-	if (qrdma_keys_opened(&conn->app.keys, rx->gen, op->pn,
-			      now + qrdma_conn_three_ptos(conn)) < 0) {
-		qrdma_conn_fail(conn, EPROTO, QRDMA_ERR_KEY_UPDATE_ERROR, 0, now);
-		return QRDMA_DROP_PROTOCOL;
-	}
+	drop = conn_rx_level_check(conn, rx, now);
+	if (unlikely(drop))
+		return drop;
 	qrdma_cursor_init(&c, op->pkt + op->hdr_len, op->payload_len - QRDMA_TAG_LEN);
-	code = conn_rx_check(conn, c, &what, &type);
-	if (unlikely(op->pkt[0] & QRDMA_HDR_SHORT_RESERVED)) {
-		code = QRDMA_ERR_PROTOCOL_VIOLATION;	/* RFC 9000 s17.3.1 */
+	code = conn_rx_check(conn, rx->level, c, &what, &type);
+	reserved = rx->level == QRDMA_ENC_APP ? QRDMA_HDR_SHORT_RESERVED : QRDMA_HDR_LONG_RESERVED;
+	if (unlikely(op->pkt[0] & reserved)) {
+		code = QRDMA_ERR_PROTOCOL_VIOLATION;	/* RFC 9000 s17.2, s17.3.1 */
 		type = 0;
 	}
 	if (unlikely(conn->phase == QRDMA_CONN_CLOSING)) {
@@ -295,36 +478,61 @@ static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx 
 	conn->idle_since = now;
 	conn->keep_since = now;
 	drop = conn_rx_apply(conn, rx, c, now);
-	if (drop == QRDMA_DROP_NONE) {
-		qrdma_pnspace_on_received(ps, op->pn, what.eliciting, rx->ecn, now);
-		conn->n.received++;
-		conn->n.bytes_received += rx->wire;
+	if (drop != QRDMA_DROP_NONE)
+		return drop;
+	conn->n.received++;
+	conn->n.bytes_received += rx->wire;
+	/* a frame of it may have ended its own level, or the connection */
+	if (likely(!conn->hs || conn_rx_space(conn, rx->level)))
+		qrdma_pnspace_on_received(ps, op->pn, what.eliciting, rx->ecn, rx->at ?: now);
+	if (unlikely(conn->hs) && conn->phase == QRDMA_CONN_OPEN)
+		qrdma_hs_used(conn, rx->level, now);
+	return QRDMA_DROP_NONE;
+}
+
+/* The tag verified: is the packet new, and is there still a place for it? */
+static enum qrdma_drop conn_rx_verified(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now)
+{
+	struct qrdma_conn_space *space = conn_rx_space(conn, rx->level);
+
+	conn->n.opened++;
+	if (unlikely(!space))
+		return QRDMA_DROP_NO_KEY;
+	/* after the packet verified, not before (RFC 9000 s12.3) */
+	if (qrdma_pnspace_seen(&space->pn, rx->op.pn)) {
+		space->pn.duplicates++;
+		return QRDMA_DROP_DUPLICATE;
 	}
-	return drop;
+	return conn_rx_process(conn, rx, &space->pn, now);
+}
+
+/* It did not. */
+static void conn_rx_failed(struct qrdma_conn *conn, const struct qrdma_rx *rx, u64 now)
+{
+	struct qrdma_keys *keys = conn_rx_keys(conn, rx->level);
+
+	if (keys && keys->rx_cur && qrdma_keys_open_failed(keys))
+		qrdma_conn_fail(conn, EKEYEXPIRED, QRDMA_ERR_AEAD_LIMIT_REACHED, 0, now);
 }
 
 u32 qrdma_conn_rx_finish(struct qrdma_conn *conn, struct qrdma_rx *rx, int err, u64 now)
 {
 	enum qrdma_drop drop = QRDMA_DROP_NONE;
+	bool retry = rx->pseudo;
 
+	if (unlikely(retry) && !err && conn->phase == QRDMA_CONN_OPEN)
+		drop = qrdma_hs_end_retry(conn, rx, now) ? QRDMA_DROP_NONE : QRDMA_DROP_STATE;
 	qrdma_rx_release(rx);
 	if (conn->phase >= QRDMA_CONN_DRAINING) {
 		drop = QRDMA_DROP_STATE;
 	} else if (unlikely(err == -EBADMSG)) {
 		drop = QRDMA_DROP_AUTH;
-		if (qrdma_keys_open_failed(&conn->app.keys))
-			qrdma_conn_fail(conn, EKEYEXPIRED, QRDMA_ERR_AEAD_LIMIT_REACHED, 0, now);
+		if (!retry)
+			conn_rx_failed(conn, rx, now);
 	} else if (unlikely(err)) {
 		drop = QRDMA_DROP_CRYPTO;
-	} else {
-		conn->n.opened++;
-		/* after the packet verified, not before (RFC 9000 s12.3) */
-		if (qrdma_pnspace_seen(&conn->app.pn, rx->op.pn)) {
-			drop = QRDMA_DROP_DUPLICATE;
-			conn->app.pn.duplicates++;
-		} else {
-			drop = conn_rx_process(conn, rx, now);
-		}
+	} else if (likely(!retry)) {
+		drop = conn_rx_verified(conn, rx, now);
 	}
 	rx->drop = drop;
 	if (drop)

@@ -28,18 +28,40 @@ void qrdma_conn_skip_draw(struct qrdma_conn *conn, struct qrdma_conn_space *spac
 	space->skip_in = QRDMA_CONN_SKIP_MIN + (u32)qrdma_conn_random(conn) % QRDMA_CONN_SKIP_SPAN;
 }
 
+/* The peer has our ACK frame, which was sent in space @f->id. */
+static void conn_ack_acked(struct qrdma_conn *conn, const struct qrdma_sent_frame *f)
+{
+	struct qrdma_conn_space *space = qrdma_conn_space(conn, f->id);
+
+	if (space)
+		qrdma_pnspace_ack_acked(&space->pn, f->val);
+}
+
 static void conn_frame_acked(struct qrdma_conn *conn, const struct qrdma_sent_frame *f)
 {
+	struct qrdma_cstream *level;
+
 	switch (f->type) {
 	case QRDMA_FRAME_STREAM:
 		qrdma_streams_acked(&conn->streams, f->id, f->val, f->len,
 				    f->flags & QRDMA_STREAM_FIN);
 		break;
 	case QRDMA_FRAME_ACK:
-		qrdma_pnspace_ack_acked(&conn->app.pn, f->val);
+		conn_ack_acked(conn, f);
 		break;
 	case QRDMA_FRAME_RETIRE_CONNECTION_ID:
 		qrdma_path_retire_acked(&conn->path, f->val);
+		break;
+	case QRDMA_FRAME_CRYPTO:
+		level = qrdma_conn_cstream(conn, f->id);
+		if (level)
+			qrdma_sendq_acked(&level->tx, f->val, f->len);
+		break;
+	case QRDMA_FRAME_HANDSHAKE_DONE:
+		conn->hs->done = QRDMA_HS_DONE;
+		break;
+	case QRDMA_FRAME_NEW_TOKEN:
+		conn->hs->give = QRDMA_HS_DONE;
 		break;
 	default:
 		qrdma_streams_ctl_acked(&conn->streams, f->type, f->id, f->val);
@@ -48,6 +70,8 @@ static void conn_frame_acked(struct qrdma_conn *conn, const struct qrdma_sent_fr
 
 static void conn_frame_lost(struct qrdma_conn *conn, const struct qrdma_sent_frame *f)
 {
+	struct qrdma_cstream *level;
+
 	switch (f->type) {
 	case QRDMA_FRAME_STREAM:
 		conn->n.bytes_resent += f->len;
@@ -59,6 +83,19 @@ static void conn_frame_lost(struct qrdma_conn *conn, const struct qrdma_sent_fra
 		break;
 	case QRDMA_FRAME_RETIRE_CONNECTION_ID:
 		qrdma_path_retire_lost(&conn->path, f->val);
+		break;
+	case QRDMA_FRAME_CRYPTO:
+		level = qrdma_conn_cstream(conn, f->id);
+		if (level)
+			qrdma_sendq_lost(&level->tx, f->val, f->len);
+		break;
+	case QRDMA_FRAME_HANDSHAKE_DONE:
+		if (conn->hs->done == QRDMA_HS_SENT)
+			conn->hs->done = QRDMA_HS_DUE;
+		break;
+	case QRDMA_FRAME_NEW_TOKEN:
+		if (conn->hs->give == QRDMA_HS_SENT)
+			conn->hs->give = QRDMA_HS_DUE;
 		break;
 	default:
 		qrdma_streams_ctl_lost(&conn->streams, f->type, f->id, f->val);
@@ -124,6 +161,30 @@ static void conn_stop(struct qrdma_conn *conn, u8 phase)
 	conn->paced_until = QRDMA_NEVER;
 }
 
+void qrdma_conn_wipe(struct qrdma_conn *conn)
+{
+	struct qrdma_hs *hs = conn->hs;
+	u32 i;
+
+	qrdma_keys_wipe(&conn->app.keys);
+	if (!hs)
+		return;
+	qrdma_keys_wipe(&hs->early);
+	for (i = 0; i < QRDMA_HS_SPACES; i++) {
+		if (hs->space[i])
+			qrdma_keys_wipe(&hs->space[i]->sp.keys);
+	}
+}
+
+bool qrdma_conn_can_seal(const struct qrdma_conn *conn)
+{
+	const struct qrdma_hs *hs = conn->hs;
+
+	return conn->app.keys.tx_cur ||
+	       (hs && (qrdma_hs_can_send(hs, QRDMA_SPACE_INITIAL) ||
+		       qrdma_hs_can_send(hs, QRDMA_SPACE_HANDSHAKE) || qrdma_hs_early_tx(hs)));
+}
+
 void qrdma_conn_die(struct qrdma_conn *conn)
 {
 	if (conn->phase == QRDMA_CONN_DEAD)
@@ -132,12 +193,21 @@ void qrdma_conn_die(struct qrdma_conn *conn)
 	conn->events |= QRDMA_EV_DRAINED;
 	conn->close_due = false;
 	qrdma_recovery_destroy(&conn->recovery);
-	qrdma_keys_wipe(&conn->app.keys);
+	qrdma_conn_wipe(conn);
+}
+
+/* What is on its way needs no verdict any more. */
+static void conn_drop_flight(struct qrdma_conn *conn, u64 now)
+{
+	u8 i;
+
+	for (i = conn->hs ? QRDMA_SPACE_INITIAL : QRDMA_SPACE_APP; i < QRDMA_SPACES; i++)
+		qrdma_recovery_drop_space(&conn->recovery, i, now);
 }
 
 void qrdma_conn_begin_closing(struct qrdma_conn *conn, u64 now)
 {
-	if (!conn->app.keys.tx_cur) {
+	if (!qrdma_conn_can_seal(conn)) {
 		qrdma_conn_die(conn);
 		return;
 	}
@@ -145,7 +215,7 @@ void qrdma_conn_begin_closing(struct qrdma_conn *conn, u64 now)
 	conn->close_due = true;
 	conn->close_seen = 0;
 	conn->close_next = 1;
-	qrdma_recovery_drop_space(&conn->recovery, QRDMA_SPACE_APP, now);
+	conn_drop_flight(conn, now);
 	conn_stop(conn, QRDMA_CONN_CLOSING);
 }
 
@@ -154,7 +224,7 @@ void qrdma_conn_begin_draining(struct qrdma_conn *conn, u64 now)
 	conn->close_until = now + qrdma_conn_three_ptos(conn);
 	conn->close_due = false;
 	if (conn->phase == QRDMA_CONN_OPEN)
-		qrdma_recovery_drop_space(&conn->recovery, QRDMA_SPACE_APP, now);
+		conn_drop_flight(conn, now);
 	conn_stop(conn, QRDMA_CONN_DRAINING);
 }
 
@@ -168,21 +238,74 @@ void qrdma_conn_fail(struct qrdma_conn *conn, int err, u64 code, u64 frame_type,
 	qrdma_conn_begin_closing(conn, now);
 }
 
+/* The same for what a handshake in band adds. */
+static bool conn_hs_pending(const struct qrdma_conn *conn)
+{
+	struct qrdma_hs *hs = conn->hs;
+	u32 i;
+
+	for (i = 0; i < QRDMA_HS_SPACES; i++) {
+		if (qrdma_hs_can_send(hs, i) && qrdma_cstream_pending(&hs->space[i]->crypto))
+			return true;
+	}
+	if (conn->app.keys.tx_cur)
+		return hs->done == QRDMA_HS_DUE || hs->give == QRDMA_HS_DUE ||
+		       qrdma_cstream_pending(&hs->crypto);
+	return qrdma_hs_early_tx(hs) &&
+	       (conn->ping || qrdma_streams_pending(&conn->streams));
+}
+
+bool qrdma_conn_frames_pending(const struct qrdma_conn *conn)
+{
+	if (conn->app.keys.tx_cur &&
+	    (conn->ping || qrdma_path_pending(&conn->path) ||
+	     qrdma_streams_pending(&conn->streams)))
+		return true;
+	return conn->hs && conn_hs_pending(conn);
+}
+
+u64 qrdma_conn_ack_at(const struct qrdma_conn *conn)
+{
+	const struct qrdma_hs *hs = conn->hs;
+	u64 at = QRDMA_NEVER;
+	u32 i;
+
+	if (likely(conn->app.keys.tx_cur))
+		at = qrdma_pnspace_deadline(&conn->app.pn);
+	for (i = 0; hs && i < QRDMA_HS_SPACES; i++) {
+		if (qrdma_hs_can_send(hs, i))
+			at = min(at, qrdma_pnspace_deadline(&hs->space[i]->sp.pn));
+	}
+	return at;
+}
+
 bool qrdma_conn_tx_wanted(const struct qrdma_conn *conn, u64 now)
 {
+	if (conn->recovery.blocked)
+		return false;
 	if (conn->phase != QRDMA_CONN_OPEN)
 		return conn->close_due;
-	if (!conn->app.keys.tx_cur)
+	if (!qrdma_conn_can_seal(conn))
 		return false;
-	if (conn->probes || qrdma_pnspace_ack_due(&conn->app.pn, now))
+	if (conn->probes || qrdma_conn_ack_at(conn) <= now)
 		return true;
 	if (conn->paced_until != QRDMA_NEVER && conn->paced_until > now)
 		return false;
 	if (qrdma_recovery_room(&conn->recovery) < conn->path.max_datagram &&
 	    !conn->recovery.one_more)
 		return false;
-	return conn->ping || qrdma_path_pending(&conn->path) ||
-	       qrdma_streams_pending(&conn->streams);
+	return qrdma_conn_frames_pending(conn);
+}
+
+u64 qrdma_conn_idle_timeout(const struct qrdma_tparams *a,
+			    const struct qrdma_tparams *b)
+{
+	u64 ms = min(a->max_idle_timeout, b->max_idle_timeout);
+
+	if (!ms)
+		ms = max(a->max_idle_timeout, b->max_idle_timeout);
+	/* a number that a timer cannot hold is no limit */
+	return ms > QRDMA_CONN_IDLE_MAX_MS ? 0 : ms * NSEC_PER_MSEC;
 }
 
 u64 qrdma_conn_idle_at(const struct qrdma_conn *conn)
@@ -202,6 +325,11 @@ u64 qrdma_conn_tidy_at(const struct qrdma_conn *conn)
 	       QRDMA_CONN_TIDY;
 }
 
+static u64 conn_hs_deadline(const struct qrdma_hs *hs)
+{
+	return min(hs->complete ? QRDMA_NEVER : hs->expires, hs->early_until);
+}
+
 u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn)
 {
 	u64 at, ack;
@@ -211,9 +339,11 @@ u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn)
 	if (conn->phase != QRDMA_CONN_OPEN)
 		return conn->close_until;
 	at = min(conn->paced_until, qrdma_recovery_deadline(&conn->recovery));
-	ack = qrdma_pnspace_deadline(&conn->app.pn);
-	if (ack > conn->said_tx)
+	ack = qrdma_conn_ack_at(conn);
+	if (ack > conn->said_tx && !conn->recovery.blocked)
 		at = min(at, ack);
+	if (conn->hs)
+		at = min(at, conn_hs_deadline(conn->hs));
 	at = min(at, qrdma_keys_deadline(&conn->app.keys));
 	at = min(at, qrdma_conn_idle_at(conn));
 	at = min(at, qrdma_conn_tidy_at(conn));
@@ -222,11 +352,28 @@ u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn)
 	return at;
 }
 
+/* A client in band opens stream 0 once the server allows it, so that it may speak (design D16). */
+static void conn_open_stream(struct qrdma_conn *conn)
+{
+	struct qrdma_stream *s;
+
+	if (conn->server || conn->s0 || conn->phase != QRDMA_CONN_OPEN ||
+	    !qrdma_flow_tx_credit(&conn->streams.local[QRDMA_BIDI]))
+		return;
+	s = qrdma_streams_open(&conn->streams, false, GFP_ATOMIC);
+	if (IS_ERR(s))
+		return;
+	qrdma_stream_announce(&conn->streams, s);
+	conn->s0 = s;
+}
+
 static void conn_collect_stream(struct qrdma_conn *conn, u32 *ev)
 {
 	u32 was;
 
 	qrdma_streams_events(&conn->streams);
+	if (conn->hs)
+		conn_open_stream(conn);
 	if (!conn->s0)
 		conn->s0 = qrdma_streams_find(&conn->streams, 0);
 	if (!conn->s0)
@@ -241,6 +388,38 @@ static void conn_collect_stream(struct qrdma_conn *conn, u32 *ev)
 		*ev |= QRDMA_EV_ACKED;
 }
 
+bool qrdma_conn_can_open(const struct qrdma_conn *conn, u8 level)
+{
+	const struct qrdma_hs *hs = conn->hs;
+
+	switch (level) {
+	case QRDMA_ENC_INITIAL:
+		return hs->space[QRDMA_SPACE_INITIAL] &&
+		       hs->space[QRDMA_SPACE_INITIAL]->sp.keys.rx_cur;
+	case QRDMA_ENC_EARLY:
+		return hs->early.rx_cur;
+	case QRDMA_ENC_HANDSHAKE:
+		return hs->space[QRDMA_SPACE_HANDSHAKE] &&
+		       hs->space[QRDMA_SPACE_HANDSHAKE]->sp.keys.rx_cur;
+	default:
+		/* not before the handshake is complete (RFC 9001 s5.7) */
+		return conn->app.keys.rx_cur && hs->complete;
+	}
+}
+
+struct qrdma_held *qrdma_conn_held_ready(const struct qrdma_conn *conn)
+{
+	struct qrdma_held *held;
+
+	if (conn->phase >= QRDMA_CONN_DRAINING)
+		return NULL;
+	list_for_each_entry(held, &conn->hs->held, node) {
+		if (qrdma_conn_can_open(conn, held->level))
+			return held;
+	}
+	return NULL;
+}
+
 u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now)
 {
 	const struct qrdma_keys *keys = &conn->app.keys;
@@ -249,7 +428,8 @@ u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now)
 
 	conn->events = 0;
 	conn_collect_stream(conn, &ev);
-	if (conn->verified && conn->s0 && !conn->established) {
+	if (conn->verified && conn->s0 && !conn->established &&
+	    (!conn->hs || conn->hs->complete)) {
 		conn->established = true;
 		ev |= QRDMA_EV_ESTABLISHED;
 	}
@@ -259,6 +439,8 @@ u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now)
 		ev |= QRDMA_EV_TX;
 		conn->said_tx = now;
 	}
+	if (conn->hs && qrdma_conn_held_ready(conn))
+		ev |= QRDMA_EV_HELD;
 	at = qrdma_conn_next_deadline(conn);
 	if (at != conn->told) {
 		conn->told = at;

@@ -3,8 +3,8 @@
  * The inside of a connection: its struct, and the few steps that receiving, sending and timing
  * share: acknowledged and lost frames, the end of the connection, what to tell the caller.
  *
- * Owns: struct qrdma_conn. Called by: conn.c, conn_rx.c, packer.c and nobody else; under the socket
- * lock, never sleeping.
+ * Owns: struct qrdma_conn. Called by: the files of the connection layer and nobody else; under the
+ * socket lock, never sleeping.
  *
  * Life: OPEN (connecting until the first packet of the peer verifies) -> CLOSING (we said
  * CONNECTION_CLOSE) or DRAINING (the peer did), both for three PTOs -> DEAD. An idle time-out, an
@@ -15,6 +15,7 @@
 
 #include "env.h"
 #include "event.h"
+#include "hs_state.h"
 #include "keys.h"
 #include "pnspace.h"
 #include "recovery.h"
@@ -48,20 +49,6 @@ enum qrdma_conn_phase {
 };
 
 /**
- * struct qrdma_conn_space - a packet number space and the keys of its level
- * @id: enum qrdma_space, index in recovery too
- * @keys: generations
- * @pn: numbers
- * @skip_in: packets until the next number is left out
- */
-struct qrdma_conn_space {
-	u8 id;
-	struct qrdma_keys keys;
-	struct qrdma_pnspace pn;
-	u32 skip_in;
-};
-
-/**
  * struct qrdma_conn - one connection
  * @phase: enum qrdma_conn_phase
  * @server: role
@@ -74,11 +61,14 @@ struct qrdma_conn_space {
  * @peer_ack_exponent: the peer's
  * @probes: datagrams that are sent whatever window and pacing say (RFC 9002 s6.2.4)
  * @probe_from: where the next of them looks for something to repeat, a packet number
+ * @probe_space: packet number space of @probes, enum qrdma_space
  * @app: the application packet number space, the only one of a handshake out of band
+ * @hs: the handshake in band, NULL: out of band
  * @recovery: what was sent
  * @streams: all of them
  * @s0: stream 0, which is the socket (design D16); NULL on a server until the client opens it
  * @path: ids and datagram size
+ * @datagram_max: largest datagram that the peer takes, bytes; U32_MAX: the path's owner knows
  * @max_datagram_frame: largest DATAGRAM frame welcome, bytes; 0: none
  * @key_packets_max: see struct qrdma_conn_config
  * @idle_timeout: ns, 0: none; the smaller of both ends'
@@ -123,12 +113,15 @@ struct qrdma_conn {
 	u8 ack_exponent;
 	u8 peer_ack_exponent;
 	u8 probes;
+	u8 probe_space;
 	u64 probe_from;
 	struct qrdma_conn_space app;
+	struct qrdma_hs *hs;
 	struct qrdma_recovery recovery;
 	struct qrdma_streams streams;
 	struct qrdma_stream *s0;
 	struct qrdma_path path;
+	u32 datagram_max;
 	u64 max_datagram_frame;
 	u64 key_packets_max;
 	u64 idle_timeout;
@@ -160,6 +153,28 @@ struct qrdma_conn {
 		u64 loss_events;
 	} n;
 };
+
+/* The numbers and keys of a packet number space, NULL: there are none (any more). */
+static inline struct qrdma_conn_space *qrdma_conn_space(struct qrdma_conn *conn, u8 space)
+{
+	if (likely(space == QRDMA_SPACE_APP))
+		return &conn->app;
+	if (!conn->hs || !conn->hs->space[space])
+		return NULL;
+	return &conn->hs->space[space]->sp;
+}
+
+/* The CRYPTO data that goes in a packet number space, NULL: there is none (any more). */
+static inline struct qrdma_cstream *qrdma_conn_cstream(const struct qrdma_conn *conn, u8 space)
+{
+	struct qrdma_hs *hs = conn->hs;
+
+	if (!hs)
+		return NULL;
+	if (space == QRDMA_SPACE_APP)
+		return &hs->crypto;
+	return hs->space[space] ? &hs->space[space]->crypto : NULL;
+}
 
 /**
  * qrdma_conn_random() - the next random number
@@ -232,11 +247,61 @@ void qrdma_conn_begin_draining(struct qrdma_conn *conn, u64 now);
 void qrdma_conn_die(struct qrdma_conn *conn);
 
 /**
+ * qrdma_conn_wipe() - drop the keys of all levels
+ * @conn: connection
+ */
+void qrdma_conn_wipe(struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_can_seal() - is there a key to send with, at any level?
+ * @conn: connection
+ */
+bool qrdma_conn_can_seal(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_can_open() - can packets of a level be received?
+ * @conn: connection, in band
+ * @level: enum qrdma_level
+ */
+bool qrdma_conn_can_open(const struct qrdma_conn *conn, u8 level);
+
+/**
+ * qrdma_conn_held_ready() - the oldest packet that waited for its key and need not any more
+ * @conn: connection, in band
+ *
+ * Return: NULL: there is none.
+ */
+struct qrdma_held *qrdma_conn_held_ready(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_frames_pending() - is there more to send than ACK frames and probes?
+ * @conn: connection
+ */
+bool qrdma_conn_frames_pending(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_ack_at() - when the next ACK frame is due, of the spaces where one can be sent
+ * @conn: connection
+ *
+ * Return: ns, QRDMA_NEVER: none is owed.
+ */
+u64 qrdma_conn_ack_at(const struct qrdma_conn *conn);
+
+/**
  * qrdma_conn_tx_wanted() - is there a reason to call the packer?
  * @conn: connection
  * @now: ns
  */
 bool qrdma_conn_tx_wanted(const struct qrdma_conn *conn, u64 now);
+
+/**
+ * qrdma_conn_idle_timeout() - the smaller of both ends' values, 0 stands for none (RFC 9000 s10.1)
+ * @a: transport parameters of one end
+ * @b: of the other
+ *
+ * Return: ns, 0: none.
+ */
+u64 qrdma_conn_idle_timeout(const struct qrdma_tparams *a, const struct qrdma_tparams *b);
 
 /**
  * qrdma_conn_idle_at() - when the idle time-out ends the connection (RFC 9000 s10.1)

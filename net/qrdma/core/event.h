@@ -22,6 +22,12 @@
 #define QRDMA_EV_ACKED		BIT(8)	/* all written on stream 0 (FIN too) is acknowledged */
 #define QRDMA_EV_DRAINED	BIT(9)	/* closing or draining is over: forget the connection */
 #define QRDMA_EV_LOSS		BIT(10)	/* the loss monitor crossed its threshold */
+/* and these only of a handshake in band (conn_hs.h) */
+#define QRDMA_EV_CRYPTO		BIT(11)	/* handshake bytes can be read: qrdma_conn_crypto_peek() */
+#define QRDMA_EV_HELD		BIT(12)	/* packets that waited for a key: qrdma_conn_held() */
+#define QRDMA_EV_INITIAL_KEYS	BIT(13)	/* client, after a Retry: new Initial keys are wanted */
+#define QRDMA_EV_CONFIRMED	BIT(14)	/* the handshake is confirmed (RFC 9001 s4.1.2) */
+#define QRDMA_EV_TOKEN		BIT(15)	/* client: a token for the next time: qrdma_conn_token() */
 
 /**
  * enum qrdma_drop - why a received packet was not used
@@ -54,11 +60,27 @@ enum qrdma_drop {
 };
 
 /**
+ * enum qrdma_early - what became of 0-RTT
+ * @QRDMA_EARLY_NONE: no key for it
+ * @QRDMA_EARLY_TRIED: client: packets may leave, the verdict is open
+ * @QRDMA_EARLY_ACCEPTED: the server takes it
+ * @QRDMA_EARLY_REJECTED: it does not
+ */
+enum qrdma_early {
+	QRDMA_EARLY_NONE,
+	QRDMA_EARLY_TRIED,
+	QRDMA_EARLY_ACCEPTED,
+	QRDMA_EARLY_REJECTED,
+};
+
+/**
  * struct qrdma_conn_error - why it ended
  * @err: errno for the socket (positive), 0: it lives, or a clean close. ECONNRESET: the peer closed
  *	with an error, or in the middle of the data; ECONNREFUSED: it said CONNECTION_REFUSED;
- *	ETIMEDOUT: idle time-out; EPROTO: the peer broke the protocol; EKEYEXPIRED: key usage limit
- *	or end of packet numbers; ENETDOWN: aborted
+ *	EKEYREJECTED: it sent a TLS alert (@code is 0x100 plus its number, RFC 9001 s4.8);
+ *	ETIMEDOUT: idle time-out, or the handshake took too long; EPROTO: the peer broke the
+ *	protocol; EPROTONOSUPPORT: it speaks no version of ours; EKEYEXPIRED: key usage limit or
+ *	end of packet numbers; ENETDOWN: aborted
  * @closed: it has ended
  * @remote: the peer said so
  * @app: application close (0x1d)

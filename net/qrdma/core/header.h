@@ -37,6 +37,7 @@
 #define QRDMA_HDR_SPIN		0x20	/* short */
 #define QRDMA_HDR_PHASE		0x04	/* short */
 #define QRDMA_HDR_SHORT_RESERVED 0x18	/* short, RFC 9000 s17.3.1 */
+#define QRDMA_HDR_LONG_RESERVED	0x0c	/* long, RFC 9000 s17.2 */
 
 /**
  * struct qrdma_cid - a connection id
@@ -237,7 +238,8 @@ static inline void qrdma_hdr_protect(u8 *pkt, u32 pn_off, u32 pn_len, const u8 *
  */
 static inline bool qrdma_hdr_reserved(const struct qrdma_hdr *hdr)
 {
-	return hdr->first & (hdr->type == QRDMA_PKT_SHORT ? QRDMA_HDR_SHORT_RESERVED : 0x0c);
+	return hdr->first & (hdr->type == QRDMA_PKT_SHORT ? QRDMA_HDR_SHORT_RESERVED :
+							 QRDMA_HDR_LONG_RESERVED);
 }
 
 /**

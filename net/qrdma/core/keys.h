@@ -40,6 +40,24 @@ enum qrdma_cipher {
 	QRDMA_CIPHER_CHACHA20_POLY1305	= 54,
 };
 
+/**
+ * enum qrdma_level - encryption levels (RFC 9001 s2.1): which keys a packet is sealed with
+ * @QRDMA_ENC_APP: 1-RTT
+ * @QRDMA_ENC_INITIAL: keys that anybody can derive from a connection id
+ * @QRDMA_ENC_HANDSHAKE: between ServerHello and confirmation
+ * @QRDMA_ENC_EARLY: 0-RTT; carries no CRYPTO, shares its packet number space with APP
+ * @QRDMA_ENCS: how many there are
+ *
+ * The values are those of QRDMA_CRYPTO_* in the uapi header.
+ */
+enum qrdma_level {
+	QRDMA_ENC_APP		= 0,
+	QRDMA_ENC_INITIAL	= 1,
+	QRDMA_ENC_HANDSHAKE	= 2,
+	QRDMA_ENC_EARLY		= 3,
+	QRDMA_ENCS
+};
+
 /*
  * One installed key (AEAD key, IV, header protection key). Defined by the port;
  * refcounted, never edited, wiped on the last put.

@@ -10,37 +10,7 @@
 #define QRDMA_CORE_PACKER_H
 
 #include "conn.h"
-
-/* frames other than stream data that go with stream data in one packet, bytes */
-#define QRDMA_TX_SCRATCH	256
-/* smallest datagram that can be built, bytes */
-#define QRDMA_TX_MIN		128
-
-/**
- * struct qrdma_tx - a datagram on its way out
- * @data: room for the datagram (the DMA buffer)
- * @cap: bytes of room
- * @len: bytes of the datagram once sealed
- * @op: what to seal; holds references to the slot and to the buffers of its segments, dropped by
- *	qrdma_tx_release(); @op.done is the caller's
- * @aead: port to seal with
- * @scratch: where frames other than stream data are built when stream data is in the packet, so
- *	that source and destination of the seal never overlap; lives in memory that a scatterlist
- *	may name (kmalloc or a page; not vmalloc, not a stack)
- *
- * The caller sets @data and @cap and zeroes @op once. Order: qrdma_packer_build() under the socket
- * lock; aead->seal(&tx->op), which may complete later in any context; qrdma_tx_protect() (header
- * protection needs the ciphertext); post; qrdma_tx_release(). A packet whose seal failed is simply
- * not posted: its number is spent, recovery repairs it.
- */
-struct qrdma_tx {
-	u8 *data;
-	u32 cap;
-	u32 len;
-	struct qrdma_aead_op op;
-	const struct qrdma_aead_ops *aead;
-	u8 scratch[QRDMA_TX_SCRATCH];
-};
+#include "tx.h"
 
 /**
  * qrdma_packer_build() - fill one datagram
@@ -63,6 +33,15 @@ int qrdma_packer_build(struct qrdma_conn *conn, struct qrdma_tx *tx, u64 now);
  * Return: 0 or the error of the port: then do not post it.
  */
 int qrdma_tx_protect(struct qrdma_tx *tx);
+
+/**
+ * qrdma_tx_next() - go on to the next packet of the datagram
+ * @tx: datagram whose @op was sealed and protected; any context
+ *
+ * Return: true: @op describes another packet, to be sealed and protected in turn; false: the
+ * datagram is complete, post it.
+ */
+bool qrdma_tx_next(struct qrdma_tx *tx);
 
 /**
  * qrdma_tx_release() - drop the references that a built datagram holds

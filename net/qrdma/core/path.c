@@ -24,6 +24,21 @@ int qrdma_path_init(struct qrdma_path *path, const struct qrdma_cid *scid,
 	return 0;
 }
 
+void qrdma_path_set_peer(struct qrdma_path *path, const struct qrdma_cid *cid)
+{
+	path->cids[0].cid = *cid;
+}
+
+void qrdma_path_set_token(struct qrdma_path *path, const u8 *token)
+{
+	u32 i;
+
+	for (i = 0; i < path->nr_cids; i++) {
+		if (!path->cids[i].seq)
+			memcpy(path->cids[i].token, token, QRDMA_PATH_TOKEN);
+	}
+}
+
 /* A number seen before must bring the same id and token, an id seen before the same number. */
 static bool path_contradicts(const struct qrdma_path *path, u64 seq, const struct qrdma_cid *cid,
 			     const u8 *token, bool *known)

@@ -7,7 +7,7 @@
  * Called by: conn.c, conn_rx.c (received frames) and packer.c (what to send), under the socket
  * lock; never sleeps, allocates nothing.
  *
- * We issue one connection id, number 0, which came to the peer out of band (RFC 9000 s5.1.1).
+ * We issue one connection id, number 0, which the handshake brings to the peer (RFC 9000 s5.1.1).
  */
 #ifndef QRDMA_CORE_PATH_H
 #define QRDMA_CORE_PATH_H
@@ -26,7 +26,7 @@
  * struct qrdma_path_cid - a connection id of the peer
  * @seq: its sequence number
  * @cid: the id
- * @token: its stateless reset token; zero for number 0, which came without
+ * @token: its stateless reset token; zero for number 0 unless a server gave one in the handshake
  */
 struct qrdma_path_cid {
 	u64 seq;
@@ -87,6 +87,20 @@ static inline const struct qrdma_cid *qrdma_path_dcid(const struct qrdma_path *p
 {
 	return &path->cids[0].cid;
 }
+
+/**
+ * qrdma_path_set_peer() - the peer's id of number 0 became known, or another (RFC 9000 s7.2)
+ * @path: object, during a handshake in band
+ * @cid: the id
+ */
+void qrdma_path_set_peer(struct qrdma_path *path, const struct qrdma_cid *cid);
+
+/**
+ * qrdma_path_set_token() - the stateless reset token of number 0 (RFC 9000 s18.2)
+ * @path: object
+ * @token: QRDMA_PATH_TOKEN bytes
+ */
+void qrdma_path_set_token(struct qrdma_path *path, const u8 *token);
 
 /**
  * qrdma_path_on_new_cid() - NEW_CONNECTION_ID came in (RFC 9000 s19.15, s5.1.1, s5.1.2)

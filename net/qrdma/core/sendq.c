@@ -367,6 +367,22 @@ bool qrdma_sendq_lost(struct qrdma_sendq *q, u64 off, u64 len)
 	return again;
 }
 
+void qrdma_sendq_rewind(struct qrdma_sendq *q)
+{
+	/* emptied by a reset: the peer has not seen those bytes either */
+	if (list_empty(&q->chunks)) {
+		q->una = 0;
+		q->end = 0;
+	}
+	if (WARN_ON_ONCE(q->una))
+		return;
+	spans_reset(&q->lost, q->mem);
+	spans_reset(&q->acked, q->mem);
+	q->nxt = 0;
+	q->cur = sendq_first(q);
+	q->again = NULL;
+}
+
 void qrdma_sendq_purge(struct qrdma_sendq *q)
 {
 	struct qrdma_frag *first;

@@ -137,6 +137,12 @@ bool qrdma_sendq_acked(struct qrdma_sendq *q, u64 off, u64 len);
 bool qrdma_sendq_lost(struct qrdma_sendq *q, u64 off, u64 len);
 
 /*
+ * Nothing counts as sent: all bytes go again as new ones. Only as long as none was acknowledged
+ * (0-RTT was refused).
+ */
+void qrdma_sendq_rewind(struct qrdma_sendq *q);
+
+/*
  * Forget all bytes, sent or not: the stream was reset, the keys are gone. @end falls back
  * to @nxt, @una catches up.
  */

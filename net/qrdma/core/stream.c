@@ -222,6 +222,36 @@ void qrdma_streams_set_remote(struct qrdma_streams *t, const struct qrdma_tparam
 	}
 }
 
+static void stream_owe_again(u8 *owed)
+{
+	if (*owed == QRDMA_OWED_SENT)
+		*owed = QRDMA_OWED_DUE;
+}
+
+void qrdma_streams_rewind(struct qrdma_streams *t)
+{
+	struct qrdma_stream *s;
+	u32 i;
+
+	memset(t->stream_credit, 0, sizeof(t->stream_credit));
+	qrdma_flow_tx_init(&t->tx_flow, 0);
+	for (i = 0; i < ARRAY_SIZE(t->local); i++) {
+		t->local[i].max = 0;
+		t->local[i].told = U64_MAX;
+	}
+	for (i = 0; i < QRDMA_STREAMS_HASH; i++) {
+		for (s = t->hash[i]; s; s = s->hash_next) {
+			qrdma_sendq_rewind(&s->tx);
+			qrdma_flow_tx_init(&s->tx_flow, 0);
+			stream_owe_again(&s->open);
+			stream_owe_again(&s->fin);
+			stream_owe_again(&s->reset);
+			stream_owe_again(&s->stop);
+			stream_update(t, s);
+		}
+	}
+}
+
 void qrdma_streams_destroy(struct qrdma_streams *t)
 {
 	u32 i;

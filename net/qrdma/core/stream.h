@@ -212,6 +212,15 @@ int qrdma_streams_init(struct qrdma_streams *t, bool server, const struct qrdma_
  */
 void qrdma_streams_set_remote(struct qrdma_streams *t, const struct qrdma_tparams *remote);
 
+/**
+ * qrdma_streams_rewind() - nothing that was sent so far counts, and no credit that we had: a server
+ * refused 0-RTT (RFC 9000 s4.6, RFC 9001 s4.6.2)
+ * @t: the table, with streams of ours only; the peer acknowledged none of their frames
+ *
+ * Call qrdma_streams_set_remote() for the new limits afterwards.
+ */
+void qrdma_streams_rewind(struct qrdma_streams *t);
+
 /* Free all streams and bytes. */
 void qrdma_streams_destroy(struct qrdma_streams *t);
 
