@@ -6,6 +6,7 @@
 #include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <net/inet_ecn.h>
 #include <rdma/ib_cache.h>
 
 #include "ah.h"
@@ -86,7 +87,7 @@ void qrdma_ah_cache_init(struct qrdma_ah_cache *cache, struct qrdma_ah_domain *d
 
 void qrdma_ah_cache_revoke(struct qrdma_ah_cache *cache)
 {
-	struct qrdma_ah *ah[QRDMA_AH_PER_PEER];
+	struct qrdma_ah *ah[QRDMA_AH_SLOTS];
 	struct rdma_ah_attr attr;
 	int i;
 
@@ -102,7 +103,7 @@ void qrdma_ah_cache_revoke(struct qrdma_ah_cache *cache)
 	memset(&cache->attr, 0, sizeof(cache->attr));
 	spin_unlock_bh(&cache->lock);
 
-	for (i = 0; i < QRDMA_AH_PER_PEER; i++) {
+	for (i = 0; i < QRDMA_AH_SLOTS; i++) {
 		if (!ah[i])
 			continue;
 		WRITE_ONCE(ah[i]->revoked, true);
@@ -151,13 +152,14 @@ bool qrdma_ah_cache_same(struct qrdma_ah_cache *cache, const struct rdma_ah_attr
 }
 
 /* A device that has no more of them need not stop a connection: it shares. */
-static struct qrdma_ah *cache_any(struct qrdma_ah_cache *cache, struct qrdma_ah *none)
+static struct qrdma_ah *cache_any(struct qrdma_ah_cache *cache, u32 slot, struct qrdma_ah *none)
 {
+	struct qrdma_ah **like = &cache->ah[slot & QRDMA_AH_PER_PEER];
 	int i;
 
 	for (i = 0; i < QRDMA_AH_PER_PEER; i++)
-		if (cache->ah[i])
-			return qrdma_ah_get(cache->ah[i]);
+		if (like[i])
+			return qrdma_ah_get(like[i]);
 	return none;
 }
 
@@ -177,7 +179,7 @@ static struct qrdma_ah *cache_add(struct qrdma_ah_cache *cache, u32 slot, struct
 	spin_lock_bh(&cache->lock);
 	ah = cache_find(cache, slot);
 	if (!ah && IS_ERR(made)) {
-		ah = cache_any(cache, made);
+		ah = cache_any(cache, slot, made);
 	} else if (!ah) {
 		cache->ah[slot] = made;
 		ah = made;
@@ -195,9 +197,9 @@ static struct qrdma_ah *cache_add(struct qrdma_ah_cache *cache, u32 slot, struct
  * The object is made without a lock: the device's own locks are of those that process context
  * takes with bottom halves on.
  */
-struct qrdma_ah *qrdma_ah_cache_get(struct qrdma_ah_cache *cache, u32 flow_label)
+struct qrdma_ah *qrdma_ah_cache_get(struct qrdma_ah_cache *cache, u32 flow_label, bool ect)
 {
-	u32 slot = hash_32(flow_label, ilog2(QRDMA_AH_PER_PEER));
+	u32 slot = hash_32(flow_label, ilog2(QRDMA_AH_PER_PEER)) + ect * QRDMA_AH_PER_PEER;
 	struct rdma_ah_attr attr;
 	struct qrdma_ah *ah;
 
@@ -212,6 +214,9 @@ struct qrdma_ah *qrdma_ah_cache_get(struct qrdma_ah_cache *cache, u32 flow_label
 	if (ah)
 		return ah;
 	attr.grh.flow_label = flow_label & IB_GRH_FLOWLABEL_MASK;
+	attr.grh.traffic_class &= ~INET_ECN_MASK;
+	if (ect)
+		attr.grh.traffic_class |= INET_ECN_ECT_0;
 	ah = ah_create(cache->domain, &attr);
 	rdma_destroy_ah_attr(&attr);
 	return cache_add(cache, slot, ah);

@@ -26,7 +26,8 @@
 
 /** enum - bounds */
 enum {
-	QRDMA_AH_PER_PEER = 16,	/* handles (so: paths) per peer; a power of two */
+	QRDMA_AH_PER_PEER = 16,	/* paths per peer; a power of two */
+	QRDMA_AH_SLOTS = 2 * QRDMA_AH_PER_PEER,	/* handles: each path as Not-ECT and as ECT(0) */
 };
 
 /**
@@ -84,7 +85,7 @@ struct qrdma_ah {
  * @domain: of the port
  * @revoked: no handle is given out any more, @attr is destroyed
  * @attr: path to the peer; holds a GID reference until revoked
- * @ah: by hash of the flow label
+ * @ah: by hash of the flow label; those that mark ECT(0) behind the others
  *
  * Owned by: struct qrdma_peer.
  */
@@ -93,7 +94,7 @@ struct qrdma_ah_cache {
 	struct qrdma_ah_domain *domain;
 	bool revoked;
 	struct rdma_ah_attr attr;
-	struct qrdma_ah *ah[QRDMA_AH_PER_PEER];
+	struct qrdma_ah *ah[QRDMA_AH_SLOTS];
 };
 
 /** qrdma_ah_domain_start() - before the first cache. Cannot fail. */
@@ -143,6 +144,7 @@ bool qrdma_ah_cache_same(struct qrdma_ah_cache *cache, const struct rdma_ah_attr
 /**
  * qrdma_ah_cache_get() - the handle for a flow label
  * @cache: of the peer
+ * @ect: packets sent with it are marked ECT(0) (RFC 3168)
  * @flow_label: 20 bits, a hint: labels that fall into the same of QRDMA_AH_PER_PEER groups share
  *	a handle
  *
@@ -150,7 +152,7 @@ bool qrdma_ah_cache_same(struct qrdma_ah_cache *cache, const struct rdma_ah_attr
  * Return: handle with a reference, or ERR_PTR: -ESTALE (cache revoked), -ENOMEM and what else the
  * device says.
  */
-struct qrdma_ah *qrdma_ah_cache_get(struct qrdma_ah_cache *cache, u32 flow_label);
+struct qrdma_ah *qrdma_ah_cache_get(struct qrdma_ah_cache *cache, u32 flow_label, bool ect);
 
 /** qrdma_ah_get() - one more reference. Any context. */
 static inline struct qrdma_ah *qrdma_ah_get(struct qrdma_ah *ah)

@@ -3,6 +3,7 @@
  * Link: how a socket gets its connection and its path to the peer, changes the path, and gives
  * both up. See link.h.
  */
+#include <linux/moduleparam.h>
 #include <linux/random.h>
 
 #include "crypto.h"
@@ -14,6 +15,10 @@
 /* Another try for what failed, doubled up to LINK_RETRY_SHIFT_MAX times. */
 #define LINK_RETRY_NS		(100ULL * NSEC_PER_MSEC)
 #define LINK_RETRY_SHIFT_MAX	5
+
+static bool ecn = true;
+module_param(ecn, bool, 0644);
+MODULE_PARM_DESC(ecn, "send the packets of new connections as ECN-capable where the path carries it");
 
 static u32 link_hash(const struct qrdma_cid *cid)
 {
@@ -72,8 +77,10 @@ static void link_drop_path(struct qrdma_sock *qs)
 		qrdma_device_unreserve(path->peer->dev, qs->reserved);
 	qs->reserved = 0;
 	qrdma_ah_put(path->ah);
+	qrdma_ah_put(path->ah_ect);
 	qrdma_peer_put(path->peer);
 	path->ah = NULL;
+	path->ah_ect = NULL;
 	path->peer = NULL;
 	path->lane = NULL;
 }
@@ -83,12 +90,15 @@ static int link_take_path(struct qrdma_sock *qs, struct qrdma_peer *peer)
 {
 	struct qrdma_path *path = &qs->path;
 	u32 hash = link_hash(&qs->setup.dcid);
-	struct qrdma_ah *ah = qrdma_peer_ah(peer, path->flow_label);
+	struct qrdma_ah *ah = qrdma_peer_ah(peer, path->flow_label, false), *ect;
 
 	if (IS_ERR(ah))
 		return PTR_ERR(ah);
+	/* without it nothing is marked, which the engine finds out as if the path did not carry it */
+	ect = qrdma_peer_ah(peer, path->flow_label, true);
 	link_drop_path(qs);
 	path->ah = ah;
+	path->ah_ect = IS_ERR(ect) ? NULL : ect;
 	path->peer = qrdma_peer_get(peer);
 	qrdma_device_put(path->last);
 	path->last = qrdma_device_get(peer->dev);
@@ -160,6 +170,7 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 		.rx_mem_max = qrdma_sock_rx_cap(qs),
 		.tx_mem_max = U32_MAX,
 		.keepalive = link_keepalive(&setup->local, &setup->remote),
+		.ecn = READ_ONCE(ecn),
 	};
 	int err;
 

@@ -162,7 +162,7 @@ static bool output_seal(struct qrdma_sock *qs, struct output *out)
 
 	out->qs = qs;
 	out->lane = path->lane;
-	out->ah = path->ah;
+	out->ah = out->tx.ect && path->ah_ect ? path->ah_ect : path->ah;
 	out->qpn = path->qpn;
 	out->qkey = path->peer->qkey;
 	out->tx.op.done = output_sealed;

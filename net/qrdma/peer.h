@@ -217,14 +217,15 @@ void qrdma_peer_put(struct qrdma_peer *peer);
  * qrdma_peer_ah() - the address handle for a flow label towards the peer
  * @peer: in force or not
  * @flow_label: 20 bits
+ * @ect: of packets marked ECT(0)
  *
  * To be kept by the connection for as long as its peer is the same, and dropped with
  * qrdma_ah_put().
  * Context: process, may sleep. Return: handle or ERR_PTR, see qrdma_ah_cache_get().
  */
-static inline struct qrdma_ah *qrdma_peer_ah(struct qrdma_peer *peer, u32 flow_label)
+static inline struct qrdma_ah *qrdma_peer_ah(struct qrdma_peer *peer, u32 flow_label, bool ect)
 {
-	return qrdma_ah_cache_get(&peer->ahs, flow_label);
+	return qrdma_ah_cache_get(&peer->ahs, flow_label, ect);
 }
 
 /** qrdma_peer_qpn() - the peer's queue pair for a hash (until its packets tell a better one) */

@@ -10,7 +10,6 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
-#include <net/inet_ecn.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cache.h>
@@ -22,11 +21,6 @@
 static ushort service_port = QRDMA_SIDR_PORT;
 module_param(service_port, ushort, 0444);
 MODULE_PARM_DESC(service_port, "port of the address resolution service; the same on all hosts");
-
-/* Off: the engine does not count its marked packets, so it would heed no mark (RFC 9000 s13.4). */
-static bool ecn;
-module_param(ecn, bool, 0644);
-MODULE_PARM_DESC(ecn, "send packets as ECN-capable");
 
 /** enum - milliseconds */
 enum {
@@ -276,9 +270,6 @@ static int sidr_answer(struct qrdma_sidr_try *try, struct rdma_cm_id *id,
 		return err;
 	sidr_from_sockaddr(&id->route.addr.src_addr, &try->local);
 	rdma_copy_ah_attr(&try->attr, &ud->ah_attr);
-	if (ecn)
-		try->attr.grh.traffic_class = (try->attr.grh.traffic_class & ~INET_ECN_MASK) |
-					      INET_ECN_ECT_0;
 	atomic64_inc(&sidr_count.answered);
 	return 0;
 }

@@ -196,6 +196,7 @@ struct qrdma_setup {
  * @lane: our lane on its device; valid as long as @peer
  * @last: device of the last peer; a reference, to its memory only
  * @ah: address handle; a reference
+ * @ah_ect: the same for packets marked ECT(0); NULL: none are
  * @qpn: the peer's queue pair: where its last authenticated packet came from
  * @flow_label: 20 bits out of the peer's connection id
  * @changes: peers had so far, less one
@@ -208,6 +209,7 @@ struct qrdma_path {
 	struct qrdma_lane *lane;
 	struct qrdma_device *last;
 	struct qrdma_ah *ah;
+	struct qrdma_ah *ah_ect;
 	u32 qpn;
 	u32 flow_label;
 	u32 changes;

@@ -426,6 +426,21 @@ static u8 sockopt_state(const struct qrdma_sock *qs)
 	return qs->spent || qs->error.reason ? QRDMA_STATE_CLOSED : QRDMA_STATE_INIT;
 }
 
+static u32 sockopt_ecn(enum qrdma_ecn_state state)
+{
+	switch (state) {
+	case QRDMA_ECN_TEST:
+	case QRDMA_ECN_WAIT:
+		return QRDMA_INFO_ECN_TESTING;
+	case QRDMA_ECN_CAPABLE:
+		return QRDMA_INFO_ECN_ON;
+	case QRDMA_ECN_FAILED:
+		return QRDMA_INFO_ECN_FAILED;
+	default:
+		return QRDMA_INFO_ECN_OFF;
+	}
+}
+
 static void sockopt_info_conn(const struct qrdma_sock *qs, struct qrdma_info *info)
 {
 	struct qrdma_conn_stats stats;
@@ -458,6 +473,9 @@ static void sockopt_info_conn(const struct qrdma_sock *qs, struct qrdma_info *in
 	info->pto_count = stats.pto_count;
 	info->max_datagram = stats.max_datagram;
 	info->loss_events = stats.loss_events;
+	info->packets_ce = stats.ce_marks;
+	info->packets_ce_remote = stats.ce_reported;
+	info->ecn = sockopt_ecn(stats.ecn);
 }
 
 static void sockopt_info_path(const struct qrdma_path *path, struct qrdma_info *info)

@@ -63,7 +63,8 @@ static void out_free(struct out *o)
 static void out_post(struct out *o)
 {
 	if (!qrdma_tx_protect(&o->tx))
-		link_send(o->e->w, o->e->i, o->tx.data, o->tx.len);
+		link_send(o->e->w, o->e->i, o->tx.data, o->tx.len,
+			  o->tx.ect ? QRDMA_ECN_ECT0 : QRDMA_ECN_NOT_ECT);
 }
 
 static void out_sealed(struct qrdma_aead_op *op, int err)
@@ -238,7 +239,7 @@ static void end_wakes(struct world *w, void *arg)
 		end_drain_queue(e);
 }
 
-void end_receive(struct end *e, struct qrdma_buf *buf)
+void end_receive(struct end *e, struct qrdma_buf *buf, u8 ecn)
 {
 	struct world *w = e->w;
 	struct arrival *a = calloc(1, sizeof(*a));
@@ -247,6 +248,7 @@ void end_receive(struct end *e, struct qrdma_buf *buf)
 	a->rx.buf = buf;
 	a->rx.data = buf->data;
 	a->rx.len = buf->len;
+	a->rx.ecn = ecn;
 	*e->queue_tail = a;
 	e->queue_tail = &a->next;
 	if (e->stalled_until > w->now)
@@ -371,6 +373,7 @@ void end_start(struct end *e)
 		.rx_mem_max = w->p.rx_mem,
 		.tx_mem_max = 4 * 1024 * 1024,
 		.key_packets_max = w->p.key_packets_max,
+		.ecn = true,
 	};
 	u64 r;
 	int i;

@@ -158,6 +158,38 @@ static void check_lossless(struct world *w)
 	}
 }
 
+/*
+ * Marks count, and a path that does something else to them is found out: no packet is marked once
+ * the first of the marked ones is known to have arrived as something else.
+ */
+static void check_ecn(struct world *w)
+{
+	const struct sim_link *l;
+	struct qrdma_conn_stats s, peer;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		l = &w->p.link[i];
+		if (!w->end[i].conn || !w->end[!i].conn)
+			continue;
+		qrdma_conn_stats(w->end[i].conn, &s);
+		qrdma_conn_stats(w->end[!i].conn, &peer);
+		if (s.ce_reported > peer.ce_marks)
+			sim_fail(w, "end %d: %llu CE marks, the peer saw %u", i, s.ce_reported,
+				 peer.ce_marks);
+		if (l->ce && !l->bleach && !l->mangle && s.ecn == QRDMA_ECN_CAPABLE &&
+		    peer.ce_marks > 20 && !s.ce_reported)
+			sim_fail(w, "end %d: %u CE marks went unseen", i, peer.ce_marks);
+		if (s.ce_reported && !w->end[i].conn->recovery.cong.events)
+			sim_fail(w, "end %d: marked, and the window was never cut", i);
+		if ((l->bleach == 1000 || l->mangle == 1000) && s.ecn == QRDMA_ECN_CAPABLE)
+			sim_fail(w, "end %d: marks count on a path that breaks them all", i);
+		/* where packets are late or lost it may: RFC 9000 s13.4.2.2 is careful */
+		if (w->p.exact && s.ecn == QRDMA_ECN_FAILED)
+			sim_fail(w, "end %d: ECN fails on a path that carries it", i);
+	}
+}
+
 static void check_drops(struct world *w)
 {
 	const struct end *e;
@@ -220,6 +252,7 @@ static void run(u64 seed, const struct sim_scenario *s, bool verbose, struct tal
 	if (!w.failed) {
 		app_check_end(&w);
 		check_drops(&w);
+		check_ecn(&w);
 		if (w.p.lossless)
 			check_lossless(&w);
 	}

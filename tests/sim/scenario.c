@@ -192,6 +192,34 @@ static void draw_reset(struct world *w, struct sim_params *p)
 	p->link[1].loss = sim_draw(w, 0, 100);
 }
 
+/* congestion is marked, more or less of it */
+static void draw_ecn(struct world *w, struct sim_params *p)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		p->link[i].ce = sim_chance(w, 300) ? 1000 : sim_draw(w, 1, 300);
+		p->script[i].bytes = max_t(u64, p->script[i].bytes, 100000);
+		p->script[i].chunk = 30000;
+	}
+	p->link[0].loss = sim_draw(w, 0, 20);
+	p->link[1].reorder = sim_draw(w, 0, 20);
+}
+
+/* marks come off, or turn into others: some of them, or all */
+static void draw_ecn_broken(struct world *w, struct sim_params *p)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		u32 *what = sim_chance(w, 500) ? &p->link[i].bleach : &p->link[i].mangle;
+
+		*what = sim_chance(w, 500) ? 1000 : sim_draw(w, 1, 500);
+		p->link[i].ce = sim_draw(w, 0, 100);
+		p->link[i].loss = sim_draw(w, 0, 50);
+	}
+}
+
 static void draw_vanish(struct world *w, struct sim_params *p)
 {
 	p->vanish = sim_draw(w, 0, 50) * SIM_MS / 10;
@@ -256,6 +284,8 @@ const struct sim_scenario sim_scenarios[] = {
 	ROW(memory),
 	ROW(nomem),
 	ROW(reset),
+	ROW(ecn),
+	ROW(ecn_broken),
 	ROW(vanish),
 	ROW(destroy),
 	ROW(close),

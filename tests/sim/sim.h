@@ -35,6 +35,8 @@ struct sim_event {
 /**
  * struct sim_link - one direction of the wire
  * @loss: per mille of datagrams that vanish; the same for @dup, @corrupt, @reorder
+ * @ce: per mille of ECT datagrams that congestion marks; the same for @bleach (made Not-ECT) and
+ *	@mangle (made ECT(1)), which no wire should do
  * @delay: ns
  * @jitter: up to so many ns more
  * @rate: bytes per ms, 0: no limit
@@ -48,6 +50,9 @@ struct sim_link {
 	u32 dup;
 	u32 corrupt;
 	u32 reorder;
+	u32 ce;
+	u32 bleach;
+	u32 mangle;
 	u64 delay;
 	u64 jitter;
 	u32 rate;
@@ -232,11 +237,11 @@ __printf(2, 3)
 void sim_fail(struct world *w, const char *fmt, ...);
 
 /* link.c */
-void link_send(struct world *w, int from, const u8 *data, u32 len);
+void link_send(struct world *w, int from, const u8 *data, u32 len, u8 ecn);
 
 /* end.c */
 void end_start(struct end *e);
-void end_receive(struct end *e, struct qrdma_buf *buf);
+void end_receive(struct end *e, struct qrdma_buf *buf, u8 ecn);
 /* act on event bits, then send and arm the timer */
 void end_act(struct end *e, u32 ev);
 void end_destroy(struct end *e);

@@ -163,6 +163,12 @@ struct qrdma_crypto_secret {
 #define QRDMA_STATE_CLOSING	3
 #define QRDMA_STATE_CLOSED	4
 
+/* Are our packets marked as ECN-capable (RFC 3168, RFC 9000 section 13.4)? */
+#define QRDMA_INFO_ECN_OFF	0
+#define QRDMA_INFO_ECN_TESTING	1
+#define QRDMA_INFO_ECN_ON	2
+#define QRDMA_INFO_ECN_FAILED	3	/* no: the path, or the peer, does not bear it */
+
 struct qrdma_info {
 	__u8	state;			/* QRDMA_STATE_* */
 	__u8	key_phase;
@@ -200,7 +206,11 @@ struct qrdma_info {
 	char	device[64];		/* name of the RDMA device */
 	/* times that more than 1 % of the packets were lost, and the pace was cut for it */
 	__u64	loss_events;
-	__u64	reserved[7];
+	__u64	packets_ce;		/* received with a congestion mark (ECN-CE) */
+	__u64	packets_ce_remote;	/* of ours, received so by the peer */
+	__u32	ecn;			/* QRDMA_INFO_ECN_* */
+	__u32	reserved32;
+	__u64	reserved[4];
 };
 
 #endif /* _UAPI_LINUX_QRDMA_H */

@@ -70,6 +70,8 @@ struct qrdma_hs_config {
  *	time-out away as long as the peer answers (RFC 9000 s10.1.2)
  * @loss_permille: loss of more than this, in 1/1000 of the packets sent, raises QRDMA_EV_LOSS;
  *	0: 10 (1 %)
+ * @ecn: have packets sent as ECT(0) as long as the path carries that (RFC 9000 s13.4.2); in band
+ *	from the end of the handshake on
  * @random: seed for everything that the connection needs random
  */
 struct qrdma_conn_config {
@@ -90,6 +92,7 @@ struct qrdma_conn_config {
 	u64 key_packets_max;
 	u64 keepalive;
 	u32 loss_permille;
+	bool ecn;
 	u8 random[32];
 };
 

@@ -23,7 +23,11 @@ static int conn_init_recovery(struct qrdma_conn *conn, const struct qrdma_conn_c
 		.max_ack_delay = remote->max_ack_delay * NSEC_PER_MSEC,
 	};
 
-	return qrdma_recovery_init(&conn->recovery, &rc, now);
+	int err = qrdma_recovery_init(&conn->recovery, &rc, now);
+
+	if (!err && cfg->ecn)
+		qrdma_ecn_start(&conn->recovery.ecn);
+	return err;
 }
 
 static int conn_init_streams(struct qrdma_conn *conn, const struct qrdma_conn_config *cfg,
@@ -529,4 +533,6 @@ void qrdma_conn_stats(const struct qrdma_conn *conn, struct qrdma_conn_stats *st
 	stats->max_datagram = conn->path.max_datagram;
 	stats->ce_marks = conn->app.pn.ce;
 	stats->loss_events = conn->n.loss_events;
+	stats->ecn = conn->recovery.ecn.state;
+	stats->ce_reported = rs.ce;
 }

@@ -18,6 +18,7 @@
 #include "env.h"
 #include "buf.h"
 #include "config.h"
+#include "ecn.h"
 #include "event.h"
 #include "header.h"
 #include "keys.h"
@@ -413,6 +414,8 @@ u32 qrdma_conn_tx_mem(const struct qrdma_conn *conn);
  * @max_datagram: bytes
  * @ce_marks: packets received with ECN-CE
  * @loss_events: QRDMA_EV_LOSS so far
+ * @ecn: what is known about the path
+ * @ce_reported: packets of ours that the peer received with ECN-CE
  */
 struct qrdma_conn_stats {
 	u64 sent, received, lost, spurious, retransmitted_bytes;
@@ -427,6 +430,8 @@ struct qrdma_conn_stats {
 	u32 max_datagram;
 	u32 ce_marks;
 	u64 loss_events;
+	enum qrdma_ecn_state ecn;
+	u64 ce_reported;
 };
 
 /**

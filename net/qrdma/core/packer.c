@@ -491,6 +491,15 @@ static int packer_number(struct packer *p, bool frames, u64 now, bool *skip, u32
 	if (!*pn_len)
 		return -EAGAIN;
 	p->record = frames || !qrdma_recovery_crowded(&conn->recovery, space->id);
+	/*
+	 * What the peer reports of marks is checked against the record; a datagram that holds
+	 * packets of the handshake, too, is not marked, for they count in spaces of their own.
+	 */
+	if (p->record && qrdma_ecn_mark(&conn->recovery.ecn) &&
+	    (likely(!conn->hs) || conn->hs->confirmed)) {
+		p->tx->ect = true;
+		p->pkt.flags |= QRDMA_SENT_ECT;
+	}
 	if (likely(p->record))
 		v = qrdma_recovery_reserve(&conn->recovery, space->id, p->pkt.pn);
 	else
@@ -538,6 +547,7 @@ static void packer_init(struct packer *p, struct qrdma_conn *conn, struct qrdma_
 	tx->op.nseg = 0;
 	tx->op.slot = NULL;
 	tx->len = 0;
+	tx->ect = false;
 }
 
 /* CONNECTION_CLOSE in a 1-RTT packet, behind what is in the datagram. */
@@ -575,6 +585,7 @@ static void packer_dgram_init(struct qrdma_dgram *d, struct qrdma_conn *conn, st
 	d->now = now;
 	d->limit = min_t(u64, min(tx->cap, conn->path.max_datagram), qrdma_hs_credit(conn->hs));
 	tx->aead = conn->app.keys.aead;
+	tx->ect = false;
 }
 
 /* All packets are described: let the first one to be sealed be in @tx->op. Return: bytes. */

@@ -47,6 +47,7 @@ struct qrdma_tx_part {
  * @op: what to seal; holds references to the slot and to the buffers of its segments, dropped by
  *	qrdma_tx_release(); @op.done is the caller's
  * @aead: port to seal with
+ * @ect: to be sent as ECT(0), else as Not-ECT (RFC 3168)
  * @parts: packets of the datagram that are still to be sealed after @op
  * @part: these; more than none only while a handshake in band goes on
  * @scratch: where frames other than stream data are built when stream data is in the packet, so
@@ -65,6 +66,7 @@ struct qrdma_tx {
 	u32 len;
 	struct qrdma_aead_op op;
 	const struct qrdma_aead_ops *aead;
+	bool ect;
 	u32 parts;
 	struct qrdma_tx_part part[QRDMA_TX_PARTS];
 	u8 scratch[QRDMA_TX_SCRATCH];

@@ -114,7 +114,7 @@ static struct host *host_of(struct qrdma_peer_user *user)
 
 static void host_set(struct host *host, struct qrdma_peer *peer)
 {
-	struct qrdma_ah *ah = peer ? qrdma_peer_ah(peer, 0x77) : NULL;
+	struct qrdma_ah *ah = peer ? qrdma_peer_ah(peer, 0x77, false) : NULL;
 
 	if (IS_ERR(ah))
 		ah = NULL;
@@ -328,7 +328,7 @@ static void session_set(struct session *s, struct qrdma_peer *peer)
 	qrdma_ah_put(s->ah);
 	qrdma_peer_put(s->peer);
 	s->peer = peer;
-	s->ah = peer ? qrdma_peer_ah(peer, s->id * 2654435761U) : NULL;
+	s->ah = peer ? qrdma_peer_ah(peer, s->id * 2654435761U, false) : NULL;
 	if (IS_ERR(s->ah))
 		s->ah = NULL;
 }
