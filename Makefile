@@ -12,7 +12,7 @@ J ?= $(shell nproc)
 
 export FUZZ_SECONDS SIM_SCENARIOS
 
-.PHONY: all help setup module userspace kernels core sim fuzz kunit selftests \
+.PHONY: all help setup module userspace kernels core core-big sim fuzz kunit selftests \
 	selftests-san demo bench bench-quick lint check check-kernels build-kernels clean
 
 all: module userspace
@@ -41,6 +41,10 @@ kernels: setup
 ## core           unit tests of the engine, native
 core: setup
 	@$(MAKE) -s -C tests/core -j$(J)
+
+## core-big       the same for a big-endian machine, in QEMU
+core-big: setup
+	@tests/core/big.sh
 
 ## sim            two engines over a lossy wire (SIM_SCENARIOS)
 sim: setup

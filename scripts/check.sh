@@ -14,7 +14,7 @@ REPO=$(cd "$(dirname "$0")/.." && pwd)
 . "$REPO/scripts/env.sh"
 cd "$REPO" || exit 1
 LOGS=build/check
-ALL="setup build kernels lint core userspace sim fuzz kunit selftests \
+ALL="setup build kernels lint core core-big userspace sim fuzz kunit selftests \
 selftests-san newer"
 
 # stage NAME: "LIMIT COMMAND", the limit in seconds: a test that hangs fails.
@@ -25,6 +25,7 @@ stage() {
 	kernels) echo 3600 tests/vm/kernel.sh dir kunit ;;
 	lint) echo 900 tests/lint/run.sh ;;
 	core) echo 900 make core ;;
+	core-big) echo 900 tests/core/big.sh ;;
 	userspace) echo 600 make -s -C tests/userspace run ;;
 	sim) echo 1200 make sim ;;
 	fuzz) echo $((900 + ${FUZZ_SECONDS:-60} * 6)) make fuzz ;;

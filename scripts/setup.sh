@@ -4,7 +4,7 @@
 # and the kernel image that the test machines boot.  Called by make; does
 # nothing, quickly, when nothing is missing.
 #
-# usage: setup.sh [packages] [image] [source] [source:SUITE]
+# usage: setup.sh [packages] [image] [source] [source:SUITE] [big]
 #        (default: packages image)
 #
 # "image" and the sources go to the cache directory (see scripts/env.sh);
@@ -18,6 +18,7 @@ REPO=$(cd "$(dirname "$0")/.." && pwd)
 . "$REPO/scripts/env.sh"
 
 APT="apt-get -q -y -o DPkg::Lock::Timeout=900 -o Acquire::Retries=3"
+BIG_PACKAGES="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static"
 updated=
 
 as_root() {
@@ -61,6 +62,18 @@ setup_packages() {
 	# shellcheck disable=SC2086
 	as_root env DEBIAN_FRONTEND=noninteractive $APT \
 		install --no-install-recommends $missing >&2
+}
+
+# What builds and runs programs of a big-endian machine: not everywhere to be
+# had, so whoever asks for it has to live without.
+setup_big() {
+	dpkg-query -W -f '${db:Status-Status}\n' $BIG_PACKAGES 2>/dev/null |
+		sort -u | grep -qx installed &&
+		command -v s390x-linux-gnu-gcc qemu-s390x-static >/dev/null && return 0
+	apt_update
+	# shellcheck disable=SC2086
+	as_root env DEBIAN_FRONTEND=noninteractive $APT \
+		install --no-install-recommends $BIG_PACKAGES >&2 || exit 4
 }
 
 # fetch_deb PACKAGE VERSION DIR: the contents of a package, not installed.
@@ -218,7 +231,7 @@ trap 'rm -rf "$tmp"' EXIT
 [ $# -gt 0 ] || set -- packages image
 for part; do
 	case $part in
-	packages|image|source) "setup_$part" ;;
+	packages|image|source|big) "setup_$part" ;;
 	source:*) setup_suite_source "${part#source:}" ;;
 	*) die "unknown part: $part" ;;
 	esac

@@ -88,10 +88,11 @@ Q_TEST(packer_many_pieces)
 {
 	struct qpeer *p = qpeer_new(test, false);
 	u32 next = 0, i;
+	u8 byte;
 
 	qpeer_drain(p);
-	for (i = 0; i < 40; i++)
-		Q_EXPECT_EQ(test, qpair_write(p->conn, &i, 1), 0);
+	for (byte = 0; byte < 40; byte++)
+		Q_EXPECT_EQ(test, qpair_write(p->conn, &byte, 1), 0);
 	while (qpeer_take(p) > 0) {
 		struct qrdma_frame *f = qpeer_find(p, QRDMA_FRAME_STREAM);
 
