@@ -423,10 +423,15 @@ static const struct net_proto_family qrdma_family = {
 
 static int qrdma_proc_show(struct seq_file *seq, void *v)
 {
+	struct qrdma_crypto_stats crypto;
 	int i;
 
 	for (i = 0; i < __QRDMA_STAT_MAX; i++)
 		seq_printf(seq, "%s %llu\n", qrdma_stat_name(i), qrdma_stat_read(i));
+	qrdma_crypto_stats_read(&crypto);
+	seq_printf(seq, "crypto_sync %llu\n", crypto.sync);
+	seq_printf(seq, "crypto_async %llu\n", crypto.async);
+	seq_printf(seq, "crypto_failed %llu\n", crypto.failed);
 	return 0;
 }
 
