@@ -548,3 +548,4 @@ module_exit(qrdma_exit);
 MODULE_DESCRIPTION("AF_QRDMA: QUIC in RDMA unreliable datagrams, as sockets");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS_NETPROTO(PF_QRDMA);
+QRDMA_IMPORTS;

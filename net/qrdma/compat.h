@@ -17,6 +17,7 @@
 #include <linux/socket.h>
 #include <crypto/aes.h>
 #include <crypto/chacha.h>
+#include <crypto/internal/cipher.h>
 
 /* 6.12: asm/unaligned.h is gone */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
@@ -65,21 +66,67 @@ static inline void qrdma_chacha20_block(struct chacha_state *state, u8 *out)
 }
 #endif
 
-/* 7.0: an AES key for encryption alone has a type of its own */
+/* 7.0: the library encrypts a block of AES with the instructions that the processor has for it, and
+ * a key for encryption alone has a type of its own. Before, the library computes with tables, and
+ * only the crypto API's single-block cipher is fast. Setting and freeing: process context.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-#define qrdma_aes_key	crypto_aes_ctx
+struct qrdma_aes {
+	struct crypto_cipher *tfm;
+};
 
-static inline int qrdma_aes_prepare(struct crypto_aes_ctx *key, const u8 *raw, unsigned int len)
+static inline int qrdma_aes_set(struct qrdma_aes *aes, const u8 *raw, unsigned int len)
 {
-	return aes_expandkey(key, raw, len);
+	struct crypto_cipher *tfm = crypto_alloc_cipher("aes", 0, 0);
+	int err;
+
+	if (IS_ERR(tfm))
+		return PTR_ERR(tfm) == -ENOENT ? -ENOPKG : PTR_ERR(tfm);
+	err = crypto_cipher_setkey(tfm, raw, len);
+	if (err)
+		crypto_free_cipher(tfm);
+	else
+		aes->tfm = tfm;
+	return err;
+}
+
+static inline void qrdma_aes_free(struct qrdma_aes *aes)
+{
+	if (aes->tfm)
+		crypto_free_cipher(aes->tfm);
+}
+
+static inline void qrdma_aes_encrypt(const struct qrdma_aes *aes, u8 *out, const u8 *in)
+{
+	crypto_cipher_encrypt_one(aes->tfm, out, in);
 }
 #else
-#define qrdma_aes_key	aes_enckey
+struct qrdma_aes {
+	struct aes_enckey key;
+};
 
-static inline int qrdma_aes_prepare(struct aes_enckey *key, const u8 *raw, unsigned int len)
+static inline int qrdma_aes_set(struct qrdma_aes *aes, const u8 *raw, unsigned int len)
 {
-	return aes_prepareenckey(key, raw, len);
+	return aes_prepareenckey(&aes->key, raw, len);
 }
+
+static inline void qrdma_aes_free(struct qrdma_aes *aes)
+{
+}
+
+static inline void qrdma_aes_encrypt(const struct qrdma_aes *aes, u8 *out, const u8 *in)
+{
+	aes_encrypt(&aes->key, out, in);
+}
+#endif
+
+/* Name space of the symbols above. 6.13: it is a string; 7.0: it is not needed any more. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define QRDMA_IMPORTS		MODULE_IMPORT_NS(CRYPTO_INTERNAL)
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define QRDMA_IMPORTS		MODULE_IMPORT_NS("CRYPTO_INTERNAL")
+#else
+#define QRDMA_IMPORTS		static_assert(true)
 #endif
 
 /* 6.13: hrtimer_setup() takes the function along, 6.15: hrtimer_init() is gone */

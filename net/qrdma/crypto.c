@@ -36,12 +36,14 @@
 #define CRYPTO_DEPOT_MAX	512	/* requests kept for all of them */
 
 /* A header protection key, ready for use. It outlives the generations of AEAD
- * keys (RFC 9001 section 6.1), so they share it; wiped on the last put.
+ * keys (RFC 9001 section 6.1), so they share it; wiped on the last put, which
+ * is in process context as the first set is.
  */
 struct hp_key {
 	refcount_t refs;
+	const struct cipher *cipher;
 	union {
-		struct qrdma_aes_key aes;
+		struct qrdma_aes aes;
 		u32 chacha[CHACHA_KEY_SIZE / sizeof(u32)];
 	};
 };
@@ -57,6 +59,7 @@ struct cipher {
 	u32 nonce_at;		/* where in it the nonce of RFC 9001 section 5.3 lies */
 	u8 iv_lead;		/* first byte of an IV when the nonce lies behind it */
 	int (*hp_set)(struct hp_key *key, const u8 *raw, u32 len);
+	void (*hp_free)(struct hp_key *key);	/* NULL: nothing to free */
 	void (*hp_mask)(const struct hp_key *key, const u8 *sample, u8 *mask);
 };
 
@@ -112,14 +115,19 @@ static DECLARE_WORK(slots_reap_work, slots_reap);
 
 static int hp_set_aes(struct hp_key *key, const u8 *raw, u32 len)
 {
-	return qrdma_aes_prepare(&key->aes, raw, len);
+	return qrdma_aes_set(&key->aes, raw, len);
+}
+
+static void hp_free_aes(struct hp_key *key)
+{
+	qrdma_aes_free(&key->aes);
 }
 
 static void hp_mask_aes(const struct hp_key *key, const u8 *sample, u8 *mask)
 {
 	u8 block[AES_BLOCK_SIZE];
 
-	aes_encrypt(&key->aes, block, sample);
+	qrdma_aes_encrypt(&key->aes, block, sample);
 	memcpy(mask, block, QRDMA_HP_MASK_LEN);
 }
 
@@ -151,10 +159,14 @@ static void hp_mask_chacha(const struct hp_key *key, const u8 *sample, u8 *mask)
 	memzero_explicit(&state, sizeof(state));
 }
 
+/* Process context */
 static void hp_put(struct hp_key *key)
 {
-	if (key && refcount_dec_and_test(&key->refs))
-		kfree_sensitive(key);
+	if (!key || !refcount_dec_and_test(&key->refs))
+		return;
+	if (key->cipher->hp_free)
+		key->cipher->hp_free(key);
+	kfree_sensitive(key);
 }
 
 /* Ciphers */
@@ -164,18 +176,18 @@ static const struct cipher ciphers[] = {
 		.id = QRDMA_CIPHER_AES_128_GCM, .name = "gcm(aes)",
 		.hmac = "hmac(sha256)", .secret_len = 32, .key_len = 16,
 		.iv_size = 12, .nonce_at = 0,
-		.hp_set = hp_set_aes, .hp_mask = hp_mask_aes,
+		.hp_set = hp_set_aes, .hp_free = hp_free_aes, .hp_mask = hp_mask_aes,
 	}, {
 		.id = QRDMA_CIPHER_AES_256_GCM, .name = "gcm(aes)",
 		.hmac = "hmac(sha384)", .secret_len = 48, .key_len = 32,
 		.iv_size = 12, .nonce_at = 0,
-		.hp_set = hp_set_aes, .hp_mask = hp_mask_aes,
+		.hp_set = hp_set_aes, .hp_free = hp_free_aes, .hp_mask = hp_mask_aes,
 	}, {
 		/* RFC 3610 with a length field of 3 bytes: flags, nonce, 0 0 0 */
 		.id = QRDMA_CIPHER_AES_128_CCM, .name = "ccm(aes)",
 		.hmac = "hmac(sha256)", .secret_len = 32, .key_len = 16,
 		.iv_size = 16, .nonce_at = 1, .iv_lead = 3 - 1,
-		.hp_set = hp_set_aes, .hp_mask = hp_mask_aes,
+		.hp_set = hp_set_aes, .hp_free = hp_free_aes, .hp_mask = hp_mask_aes,
 	}, {
 		.id = QRDMA_CIPHER_CHACHA20_POLY1305, .name = "rfc7539(chacha20,poly1305)",
 		.hmac = "hmac(sha256)", .secret_len = 32, .key_len = 32,
@@ -209,12 +221,11 @@ static struct crypto_aead *cipher_alloc(const struct cipher *c)
 
 /* Key slots */
 
-/* Nobody holds @slot: wipe what is ours at once, leave the cipher to the worker. */
+/* Nobody holds @slot: wipe what is ours at once, leave the ciphers to the worker. */
 static void slot_bury(struct qrdma_slot *slot)
 {
 	memzero_explicit(slot->iv, sizeof(slot->iv));
 	memzero_explicit(slot->secret, sizeof(slot->secret));
-	hp_put(slot->hp);
 	if (llist_add(&slot->dead, &slots_dead))
 		queue_work(crypto_wq, &slots_reap_work);
 }
@@ -226,6 +237,7 @@ static void slots_reap(struct work_struct *work)
 
 	llist_for_each_entry_safe(slot, next, list, dead) {
 		crypto_free_aead(slot->tfm);
+		hp_put(slot->hp);
 		kfree_sensitive(slot);
 		if (atomic_dec_and_test(&slots_alive))
 			wake_up_var(&slots_alive);
@@ -287,6 +299,7 @@ static int slot_set_hp(struct qrdma_slot *slot, struct qrdma_hkdf *kdf)
 	if (!slot->hp)
 		return -ENOMEM;
 	refcount_set(&slot->hp->refs, 1);
+	slot->hp->cipher = c;
 	err = qrdma_hkdf_label(kdf, "quic hp", key, c->key_len) ?:
 	      c->hp_set(slot->hp, key, c->key_len);
 	memzero_explicit(key, sizeof(key));
