@@ -157,7 +157,10 @@ static bool input_open(struct qrdma_sock *qs, struct input *in)
 static u32 input_finish(struct qrdma_sock *qs, struct input *in)
 {
 	const struct qrdma_rxbuf *rxbuf = qrdma_rxbuf_of(in->rx.buf);
-	u32 ev = qrdma_conn_rx_finish(qs->conn, &in->rx, in->err, qrdma_sock_now());
+	u32 ev;
+
+	/* The clock is read for each packet: opening a batch takes longer than some round trips. */
+	ev = qrdma_conn_rx_finish(qs->conn, &in->rx, in->err, qrdma_sock_now());
 
 	/* Design D3: answers go to the queue pair that the last authenticated packet came from. */
 	if (in->rx.drop == QRDMA_DROP_NONE && qs->path.peer &&
@@ -170,16 +173,17 @@ static u32 input_finish(struct qrdma_sock *qs, struct input *in)
 static u32 input_packets(struct qrdma_sock *qs, struct input *in)
 {
 	enum qrdma_rx_verdict verdict;
+	u64 now = qrdma_sock_now();
+	bool opened = false;
 	u32 ev = 0;
 
-	/* The clock is read for each packet: opening a batch takes longer than some round trips. */
-	for (;;) {
-		verdict = qrdma_conn_rx_begin(qs->conn, &in->rx, qrdma_sock_now());
-		if (verdict == QRDMA_RX_DONE)
-			break;
-		if (verdict == QRDMA_RX_DROP)
+	while (in->rx.len) {
+		verdict = qrdma_conn_rx_begin(qs->conn, &in->rx, now);
+		if (verdict == QRDMA_RX_OPEN)
+			opened = input_open(qs, in);
+		if (verdict != QRDMA_RX_OPEN)
 			continue;
-		if (!input_open(qs, in))
+		if (!opened)
 			return ev;
 		ev |= input_finish(qs, in);
 	}

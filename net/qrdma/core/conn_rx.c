@@ -15,14 +15,23 @@
 #include "handshake.h"
 #include "frame.h"
 
+/* Frames of a packet that are kept decoded between check and use: most have no more. */
+#define CONN_RX_KEPT	3
+
 /**
  * struct conn_payload - what a look over the whole payload found
  * @eliciting: the packet is to be acknowledged soon
  * @closes: it holds CONNECTION_CLOSE
+ * @nkept: how many there are in @kept
+ * @kept: the first frames, decoded
+ * @rest: where the frame behind them begins
  */
 struct conn_payload {
 	bool eliciting;
 	bool closes;
+	u32 nkept;
+	struct qrdma_frame kept[CONN_RX_KEPT];
+	struct qrdma_cursor rest;
 };
 
 static enum qrdma_rx_verdict conn_rx_drop(struct qrdma_conn *conn, struct qrdma_rx *rx,
@@ -249,23 +258,30 @@ static u64 conn_rx_check(const struct qrdma_conn *conn, u8 level, struct qrdma_c
 			 struct conn_payload *what, u64 *type)
 {
 	u32 where = conn_rx_where(conn, level);
-	struct qrdma_frame frame;
+	struct qrdma_frame spare, *frame;
 	u64 code;
 
 	what->eliciting = false;
 	what->closes = false;
+	what->nkept = 0;
+	what->rest = c;
 	*type = QRDMA_FRAME_PADDING;
 	if (!qrdma_cursor_left(&c))
 		return QRDMA_ERR_PROTOCOL_VIOLATION;	/* RFC 9000 s12.4 */
 	while (qrdma_cursor_left(&c)) {
-		code = qrdma_frame_decode(&c, where, &frame);
+		frame = what->nkept < CONN_RX_KEPT ? &what->kept[what->nkept] : &spare;
+		code = qrdma_frame_decode(&c, where, frame);
 		if (unlikely(code)) {
-			*type = frame.type;
+			*type = frame->type;
 			return code;
 		}
-		if (qrdma_frame_attr(frame.type) & QRDMA_FA_ELICITING)
+		if (frame != &spare) {
+			what->nkept++;
+			what->rest = c;
+		}
+		if (qrdma_frame_attr(frame->type) & QRDMA_FA_ELICITING)
 			what->eliciting = true;
-		if (frame.type == QRDMA_FRAME_CLOSE || frame.type == QRDMA_FRAME_CLOSE_APP)
+		if (frame->type == QRDMA_FRAME_CLOSE || frame->type == QRDMA_FRAME_CLOSE_APP)
 			what->closes = true;
 	}
 	return QRDMA_ERR_NO_ERROR;
@@ -396,22 +412,29 @@ static int conn_rx_frame(struct qrdma_conn *conn, struct qrdma_rx *rx, const str
 
 /* Apply the checked payload. Return: why the packet was not used. */
 static enum qrdma_drop conn_rx_apply(struct qrdma_conn *conn, struct qrdma_rx *rx,
-				     struct qrdma_cursor c, u64 now)
+				     const struct conn_payload *what, u64 now)
 {
-	u32 where = conn_rx_where(conn, rx->level);
-	struct qrdma_frame frame;
+	u32 where = conn_rx_where(conn, rx->level), i = 0;
+	struct qrdma_cursor c = what->rest;
+	const struct qrdma_frame *frame;
+	struct qrdma_frame more;
 	u64 verdict;
 	int err;
 
-	while (qrdma_cursor_left(&c) && conn->phase == QRDMA_CONN_OPEN) {
-		if (qrdma_frame_decode(&c, where, &frame))
-			break;
-		err = conn_rx_frame(conn, rx, &frame, now, &verdict);
+	while (conn->phase == QRDMA_CONN_OPEN) {
+		if (likely(i < what->nkept)) {
+			frame = &what->kept[i++];
+		} else {
+			if (!qrdma_cursor_left(&c) || qrdma_frame_decode(&c, where, &more))
+				break;
+			frame = &more;
+		}
+		err = conn_rx_frame(conn, rx, frame, now, &verdict);
 		if (likely(!err))
 			continue;
 		if (err != -EPROTO)
 			return QRDMA_DROP_NOMEM;
-		qrdma_conn_fail(conn, EPROTO, verdict, frame.type, now);
+		qrdma_conn_fail(conn, EPROTO, verdict, frame->type, now);
 		return QRDMA_DROP_PROTOCOL;
 	}
 	return QRDMA_DROP_NONE;
@@ -477,7 +500,7 @@ static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx 
 	conn->idle_armed = false;
 	conn->idle_since = now;
 	conn->keep_since = now;
-	drop = conn_rx_apply(conn, rx, c, now);
+	drop = conn_rx_apply(conn, rx, &what, now);
 	if (drop != QRDMA_DROP_NONE)
 		return drop;
 	conn->n.received++;

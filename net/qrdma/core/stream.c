@@ -95,10 +95,12 @@ static bool stream_wants_ctl(const struct qrdma_stream *s, bool hold)
 
 static void stream_enlist(struct list_head *node, struct list_head *list, bool on)
 {
-	if (!on)
-		list_del_init(node);
-	else if (list_empty(node))
+	if (on != list_empty(node))
+		return;
+	if (on)
 		list_add_tail(node, list);
+	else
+		list_del_init(node);
 }
 
 static void stream_update(struct qrdma_streams *t, struct qrdma_stream *s)
