@@ -178,9 +178,12 @@ static u32 input_packets(struct qrdma_sock *qs, struct input *in)
 	u32 ev = 0;
 
 	while (in->rx.len) {
+		/* as in output_seal(): no softirq while the vector unit is ours */
+		local_bh_disable();
 		verdict = qrdma_conn_rx_begin(qs->conn, &in->rx, now);
 		if (verdict == QRDMA_RX_OPEN)
 			opened = input_open(qs, in);
+		local_bh_enable();
 		if (verdict != QRDMA_RX_OPEN)
 			continue;
 		if (!opened)

@@ -167,14 +167,21 @@ static bool output_seal(struct qrdma_sock *qs, struct output *out)
 	out->qkey = path->peer->qkey;
 	out->tx.op.done = output_sealed;
 	atomic_set(&out->turns, 0);
+	/*
+	 * A softirq in the middle of this would find the processor's vector unit taken: what it
+	 * seals and opens would go to a worker, and come back behind its successors.
+	 */
+	local_bh_disable();
 	err = out->tx.aead->seal(&out->tx.op);
 	if (err != -EINPROGRESS) {
 		out->err = err;
 		output_post(out);
+		local_bh_enable();
 		ok = !out->err;
 		output_put(qs, out);
 		return ok;
 	}
+	local_bh_enable();
 	/* From here on @err of the record is the completion's, which may have been here already. */
 	sock_hold(&qs->sk);
 	qrdma_device_get(out->lane->dev);
