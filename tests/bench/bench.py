@@ -145,7 +145,12 @@ def full(opts):
     """make bench: returns the exit code."""
     records, missing, numbers, counted = measure(list(cases.full()), "full",
                                                  opts)
-    split, lost, _, _ = measure(list(cases.split()), "split", opts, cpus=2)
+    split, lost = [], ["all of the sides"]
+    try:
+        split, lost, _, _ = measure(list(cases.split()), "split", opts, cpus=2)
+    except BenchError as error:
+        print(f"!!! NOT MEASURED: sender and receiver apart: {error}",
+              file=sys.stderr)
     for record in split:
         record["case"] += " split"
     write_results(opts, records + split)
