@@ -46,7 +46,7 @@ enum {
 	PEER_HASH_BITS	= 10,
 };
 
-#define PEER_GRACE_NS	(600 * NSEC_PER_MSEC)	/* for an address that has just been added */
+#define PEER_GRACE_NS	(600 * NSEC_PER_MSEC)	/* for an address or port that has just come */
 #define PEER_SPACING_NS	(20 * NSEC_PER_MSEC)	/* least time between two requests */
 #define PEER_SUSPECT_NS	NSEC_PER_SEC		/* least time between two suspicions */
 
@@ -407,6 +407,7 @@ static bool entry_may_retry(const struct qrdma_peer_entry *entry, int err)
 	case -EAGAIN:
 		return true;
 	case -EADDRNOTAVAIL:
+	case -ENETDOWN:
 	case -ENODEV:
 	case -EHOSTDOWN:
 		if (ktime_get_ns() - entry->began < PEER_GRACE_NS)
@@ -567,16 +568,33 @@ static void try_done(struct qrdma_sidr_try *sidr)
 	spin_unlock_bh(&peer_lock);
 }
 
+/*
+ * A reference on the namespace, or NULL when it is going away: nobody uses the entry any more, or
+ * it would be held. As long as the entry is hashed, peer_net_exit() has not been through.
+ */
+static struct net *entry_get_net(const struct qrdma_peer_entry *entry)
+{
+	lockdep_assert_held(&peer_lock);
+	return hlist_unhashed(&entry->node) ? NULL : maybe_get_net(entry->key.net);
+}
+
 /* Sends one more request. Returns its error, if it failed at once. */
 static int entry_send(struct qrdma_peer_entry *entry)
 {
 	struct peer_try *try = kzalloc(sizeof(*try), GFP_KERNEL);
 	struct qrdma_sidr_try *sidr;
+	struct net *net;
 
 	if (!try)
 		return -ENOMEM;
 	try->entry = entry;
 	spin_lock_bh(&peer_lock);
+	net = entry_get_net(entry);
+	if (!net) {
+		spin_unlock_bh(&peer_lock);
+		kfree(try);
+		return -ENETDOWN;
+	}
 	list_add_tail(&try->list, &entry->tries);
 	entry->ntries++;
 	peer_count.tries++;
@@ -584,7 +602,9 @@ static int entry_send(struct qrdma_peer_entry *entry)
 		peer_count.hedges++;
 	spin_unlock_bh(&peer_lock);
 
+	/* From here on the request holds it. */
 	sidr = qrdma_sidr_ask(&entry->key, try_done, try);
+	put_net(net);
 
 	spin_lock_bh(&peer_lock);
 	if (IS_ERR(sidr)) {
@@ -970,7 +990,10 @@ static const struct qrdma_device_watch peer_watch = {
 	.gone	= peer_device_gone,
 };
 
-/* There are no sockets in the namespace any more; a request in progress holds it. */
+/*
+ * There are no sockets in the namespace any more, and its count is 0: requests in progress would
+ * hold it, and entry_send() begins no other. So entries that are not hashed do not use it.
+ */
 static void __net_exit peer_net_exit(struct net *net)
 {
 	peer_purge(entry_leaves_net, net);
