@@ -49,9 +49,15 @@ static int sock_take_port(struct qrdma_sock *qs, const union qrdma_addr *addr, i
 	port->v6only = qs->ipv6 && sk->sk_ipv6only;
 	port->ifindex = sk->sk_bound_dev_if ?: scope;
 	port->reuse = sk->sk_reuse;
-	err = qrdma_port_take(port, qrdma_addr_port(addr));
+	/* Whoever has a port may be looked for; see qrdma_sock_unbind(). */
+	err = qrdma_sidr_serve(port->net);
 	if (err)
 		return err;
+	err = qrdma_port_take(port, qrdma_addr_port(addr));
+	if (err) {
+		qrdma_sidr_unserve(port->net);
+		return err;
+	}
 	qs->local = *addr;
 	qrdma_addr_set_port(&qs->local, port->num);
 	qs->local_any = port->any;
@@ -333,7 +339,7 @@ static int qrdma_release(struct socket *sock)
 		/* The connection's reference keeps the socket; link.c releases the port. */
 		qrdma_stat_inc(QRDMA_STAT_ORPHANS);
 	} else {
-		qrdma_port_release(&qs->port);
+		qrdma_sock_unbind(qs);
 	}
 	sock_orphan(sk);
 	release_sock(sk);

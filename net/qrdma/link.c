@@ -46,6 +46,7 @@ static u32 link_reason(int err)
 	case -EADDRNOTAVAIL:
 		return QRDMA_REASON_NO_DEVICE;
 	case -ENETUNREACH:
+	case -ENETDOWN:
 	case -EHOSTUNREACH:
 		return QRDMA_REASON_NO_ROUTE;
 	case -ECONNREFUSED:
@@ -457,7 +458,7 @@ void qrdma_link_close(struct qrdma_sock *qs)
 		atomic_set(&sk->sk_rmem_alloc, 0);
 	}
 	if (sock_flag(sk, SOCK_DEAD)) {
-		qrdma_port_release(&qs->port);
+		qrdma_sock_unbind(qs);
 		qrdma_stat_dec(QRDMA_STAT_ORPHANS);
 	}
 	qrdma_stat_dec(QRDMA_STAT_CONNECTIONS);

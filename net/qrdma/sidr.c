@@ -26,6 +26,7 @@ MODULE_PARM_DESC(service_port, "port of the address resolution service; the same
 enum {
 	SIDR_ADDR_MS	= 50,	/* for the neighbour; see qrdma_sidr_ask() */
 	SIDR_ROUTE_MS	= 200,
+	SIDR_CM_MS	= 4000,	/* the CM finds no answer missing before this */
 };
 
 /**
@@ -274,6 +275,18 @@ static int sidr_answer(struct qrdma_sidr_try *try, struct rdma_cm_id *id,
 	return 0;
 }
 
+static int sidr_event_errno(const struct qrdma_sidr_try *try, const struct rdma_cm_event *event)
+{
+	int err = qrdma_sidr_errno(event->event, event->status, event->param.ud.private_data,
+				   event->param.ud.private_data_len);
+
+	/* The CM says so too when it cannot send, but then it says so at once. */
+	if (event->event == RDMA_CM_EVENT_UNREACHABLE && err == -ETIMEDOUT &&
+	    ktime_get_ns() - try->sent_ns < (u64)SIDR_CM_MS * NSEC_PER_MSEC)
+		return -ENETDOWN;
+	return err;
+}
+
 /* Kworker, with the handler lock of the id. Never destroys the id: its owner does. */
 static int sidr_try_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -300,8 +313,7 @@ static int sidr_try_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		return 0;
 	default:
-		err = qrdma_sidr_errno(event->event, event->status, event->param.ud.private_data,
-				       event->param.ud.private_data_len);
+		err = sidr_event_errno(try, event);
 		break;
 	}
 	try->finished = true;

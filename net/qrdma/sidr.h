@@ -166,13 +166,13 @@ void qrdma_sidr_stop(void);
  * qrdma_sidr_serve() - answer requests in a network namespace
  * @net: namespace
  *
- * To be called for each socket that is made: a listening cm_id holds its namespace, so one is kept
- * only as long as there are sockets. The initial namespace is always served.
- * Context: may sleep. Return: 0 or a negative errno.
+ * To be called for each socket that takes a port: a listening cm_id holds its namespace, so one is
+ * kept only as long as there are such sockets. The initial namespace is always served.
+ * Context: may sleep; a socket lock may be held. Return: 0 or a negative errno.
  */
 int qrdma_sidr_serve(struct net *net);
 
-/** qrdma_sidr_unserve() - the socket is gone. Any context but hard interrupt. */
+/** qrdma_sidr_unserve() - the port was given back. Any context but hard interrupt. */
 void qrdma_sidr_unserve(struct net *net);
 
 /**

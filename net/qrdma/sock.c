@@ -102,6 +102,14 @@ void qrdma_sock_init(struct qrdma_sock *qs, bool ipv6, work_func_t work,
 	qrdma_stat_inc(QRDMA_STAT_SOCKETS);
 }
 
+void qrdma_sock_unbind(struct qrdma_sock *qs)
+{
+	if (!qs->port.num)
+		return;
+	qrdma_port_release(&qs->port);
+	qrdma_sidr_unserve(qs->port.net);
+}
+
 static void sock_set_error(struct qrdma_sock *qs, int err)
 {
 	WRITE_ONCE(qs->sk.sk_err, err);

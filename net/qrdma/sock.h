@@ -388,6 +388,12 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev);
 void qrdma_sock_fail(struct qrdma_sock *qs, int err, u32 reason);
 
 /**
+ * qrdma_sock_unbind() - give back the port, and with the last of a namespace its SIDR service
+ * @qs: socket, locked; harmless when it has no port
+ */
+void qrdma_sock_unbind(struct qrdma_sock *qs);
+
+/**
  * qrdma_sock_was_read() - the application has consumed bytes: let the receive window grow
  * @qs: socket, locked, with an engine
  * @len: bytes

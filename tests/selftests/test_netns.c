@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Network namespaces. They vanish while a peer is looked for in them: the search must not use
- * them when they are gone (the kernel counts references, and complains).
+ * them when they are gone (the kernel counts references, and complains). Hosts live in them: sockets
+ * of a namespace find those of the same namespace, as long as there are any.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +18,7 @@
 
 #include "ends.h"
 #include "fact.h"
+#include "flow.h"
 #include "probe.h"
 
 #define PARAM	"/sys/module/qrdma/parameters/"
@@ -161,4 +163,89 @@ TEST_TIMEOUT(vanish, 600)
 	FACT(!bad, "%d namespaces came and went", WORKERS * rounds);
 	FACT(wait_for(search_over, NULL), "nobody is searching: %lld users, %lld requests",
 	     (long long)port_number("peers", "users"), (long long)port_number("peers", "tries"));
+}
+
+/*
+ * A namespace with an RDMA device, number @nr; the process is in it afterwards. Of its veth pair
+ * one end stays outside: it goes when the namespace does.
+ */
+static void enter_host(int nr)
+{
+	char addr[32];
+
+	snprintf(addr, sizeof(addr), "10.%d.0.1", nr);
+	if (unshare(CLONE_NEWNET) ||
+	    shell("ip link set lo up && ip link add dn%d index 7%d type dummy && "
+		  "ip link add vn%d type veth peer name vt%d netns 1 && "
+		  "ip addr add %s/24 dev dn%d && ip link set dn%d up && "
+		  "rdma link add rxe%d type rxe netdev dn%d && wait_until 20 gid_has rxe%d 0a%02x:0001",
+		  nr, nr, nr, nr, addr, nr, nr, nr, nr, nr, nr))
+		BAIL("no host in a namespace");
+	setenv("QRDMA_A4", addr, 1);
+	setenv("QRDMA_B4", addr, 1);
+}
+
+/*
+ * rxe before 7.0 looks for the route of each packet in the first namespace, by the number of the
+ * net device. A device with the same number and address there makes it work within one host.
+ */
+static void twin(int nr, bool here)
+{
+	if (here ? shell("ip link add dt%d index 7%d type dummy && "
+			 "ip addr add 10.%d.0.1/32 dev dt%d && ip link set dt%d up",
+			 nr, nr, nr, nr, nr) : shell("ip link del dt%d", nr))
+		BAIL("no twin of device %d", nr);
+}
+
+/* Run @fn in a process of its own. Its exit code */
+static int apart(int (*fn)(int nr), int nr)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		enter_host(nr);
+		_exit(fn(nr));
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
+	       WEXITSTATUS(status) : -1;
+}
+
+static int host_talks(int nr)
+{
+	const struct end_options opt = { 0 };
+	struct flow flow = { .size = 256 << 10, .half_close = true };
+	int fd[2], err = end_pair(fd, &opt);
+
+	FACT(!err, "sockets of a namespace find each other: %s", strerror(-err));
+	if (err)
+		return 1;
+	flow.tx = fd[0];
+	flow.rx = fd[1];
+	flow_run(&flow);
+	return !FACT(flow_good(&flow), "and talk: %s", flow_describe(&flow));
+}
+
+/* Where the device cannot send, the error says so. */
+static int host_is_mute(int nr)
+{
+	const struct end_options opt = { 0 };
+	int fd[2], err = end_pair(fd, &opt);
+
+	return !FACT(!err || err == -ENETDOWN, "a device that does not send: %s", strerror(-err));
+}
+
+static bool host_gone(void *veth)
+{
+	return !if_nametoindex(veth);
+}
+
+TEST_TIMEOUT(host, 300)
+{
+	twin(41, true);
+	EXPECT_EQ(apart(host_talks, 41), 0);
+	twin(41, false);
+	FACT(wait_for(host_gone, "vt41"), "nobody serves the namespace any more");
+	EXPECT_EQ(apart(host_is_mute, 42), 0);
+	FACT(wait_for(host_gone, "vt42"), "nor the other one");
 }
