@@ -60,11 +60,21 @@ static void out_free(struct out *o)
 	free(o);
 }
 
-static void out_post(struct out *o)
+/* Seal the packets of a datagram one after the other. Return: false: one is under way. */
+static bool out_seal(struct out *o, int err)
 {
-	if (!qrdma_tx_protect(&o->tx))
-		link_send(o->e->w, o->e->i, o->tx.data, o->tx.len,
-			  o->tx.ect ? QRDMA_ECN_ECT0 : QRDMA_ECN_NOT_ECT);
+	while (!err && !qrdma_tx_protect(&o->tx)) {
+		if (!qrdma_tx_next(&o->tx)) {
+			link_send(o->e->w, o->e->i, o->tx.data, o->tx.len,
+				  o->tx.ect ? QRDMA_ECN_ECT0 : QRDMA_ECN_NOT_ECT);
+			break;
+		}
+		err = o->tx.aead->seal(&o->tx.op);
+		if (err == -EINPROGRESS)
+			return false;
+	}
+	out_free(o);
+	return true;
 }
 
 static void out_sealed(struct qrdma_aead_op *op, int err)
@@ -73,27 +83,44 @@ static void out_sealed(struct qrdma_aead_op *op, int err)
 	struct end *e = o->e;
 	bool blocked = e->blocked;
 
-	if (!err)
-		out_post(o);
-	out_free(o);
+	if (!out_seal(o, err))
+		return;
 	e->blocked = false;
 	if (blocked && e->conn)
 		end_act(e, 0);
 }
 
-/* What must be true of every packet that the engine builds. */
+/* Numbers rise, in each space; the header is not protected yet. */
+static void out_check_number(struct end *e, u8 first, u64 pn)
+{
+	u8 space = QRDMA_SPACE_APP;
+
+	if (first & QRDMA_HDR_LONG && (first >> 4 & 3) != QRDMA_PKT_0RTT)
+		space = (first >> 4 & 3) == QRDMA_PKT_INITIAL ? QRDMA_SPACE_INITIAL :
+								QRDMA_SPACE_HANDSHAKE;
+	if (pn < e->last_pn[space])
+		sim_fail(e->w, "end %d: space %u: packet number %llu again", e->i, space, pn);
+	e->last_pn[space] = pn + 1;
+	e->built++;
+}
+
+/* What must be true of every datagram that the engine builds. */
 static void out_check(struct end *e, const struct out *o, u32 probes, bool one_more, u64 in_flight)
 {
 	const struct qrdma_recovery *r = &e->conn->recovery;
 	u64 cwnd = qrdma_cong_window(&r->cong);
+	u32 i;
 
-	if (e->built++ && o->tx.op.pn <= e->last_pn)
-		sim_fail(e->w, "end %d: packet number %llu after %llu", e->i, o->tx.op.pn,
-			 e->last_pn);
-	e->last_pn = o->tx.op.pn;
+	for (i = 0; i < o->tx.parts; i++)
+		out_check_number(e, o->tx.data[o->tx.part[i].off], o->tx.part[i].pn);
+	out_check_number(e, *o->tx.op.pkt, o->tx.op.pn);
+	e->tx_wire += o->tx.len;
 	if (o->tx.len > e->conn->path.max_datagram)
 		sim_fail(e->w, "end %d: datagram of %u bytes, the path takes %u", e->i, o->tx.len,
 			 e->conn->path.max_datagram);
+	/* padding of an ACK frame is in flight; a handshake that stands still asks no window */
+	if (*o->data & QRDMA_HDR_LONG && (*o->data & 0xf0) != 0xd0)
+		return;
 	/* a CONNECTION_CLOSE is not in flight */
 	if (r->in_flight > in_flight && r->in_flight > cwnd && !probes && !one_more)
 		sim_fail(e->w, "end %d: %llu in flight, window %llu", e->i, r->in_flight, cwnd);
@@ -129,10 +156,9 @@ static bool out_build(struct end *e)
 		sim_fail(e->w, "end %d: built %d bytes, said %u", e->i, len, o->tx.len);
 	out_check(e, o, probes, one_more, in_flight);
 	o->tx.op.done = out_sealed;
-	if (o->tx.aead->seal(&o->tx.op) != -EINPROGRESS) {
-		out_post(o);
-		out_free(o);
-	}
+	len = o->tx.aead->seal(&o->tx.op);
+	if (len != -EINPROGRESS)
+		out_seal(o, len);
 	return true;
 }
 
@@ -210,7 +236,34 @@ static u32 arrival_run(struct arrival *a)
 		ev |= qrdma_conn_rx_finish(e->conn, &a->rx, err, e->w->now);
 	}
 	arrival_free(a);
-	return ev;
+	return ev | qrdma_conn_events(e->conn, e->w->now);
+}
+
+/* Packets that waited for a key, as if they came now. */
+static u32 end_held(struct end *e)
+{
+	struct arrival *a;
+	u32 ev = 0;
+
+	for (;;) {
+		a = calloc(1, sizeof(*a));
+		a->e = e;
+		if (!qrdma_conn_held(e->conn, &a->rx)) {
+			free(a);
+			return ev;
+		}
+		ev |= arrival_run(a);
+	}
+}
+
+static u32 end_arrived(struct end *e, struct arrival *a)
+{
+	if (!e->conn && !hs_listen(e, a->rx.data, a->rx.len)) {
+		arrival_free(a);
+		return 0;
+	}
+	e->rx_wire += a->rx.len;
+	return arrival_run(a);
 }
 
 static void end_drain_queue(struct end *e)
@@ -222,10 +275,7 @@ static void end_drain_queue(struct end *e)
 		e->queue = a->next;
 		if (!e->queue)
 			e->queue_tail = &e->queue;
-		if (e->conn)
-			ev |= arrival_run(a);
-		else
-			arrival_free(a);
+		ev |= end_arrived(e, a);
 	}
 	if (e->conn)
 		end_act(e, ev);
@@ -302,6 +352,8 @@ void end_act(struct end *e, u32 ev)
 	struct world *w = e->w;
 	u32 spins = 0;
 
+	if (ev & QRDMA_EV_HELD)
+		ev |= end_held(e);
 	e->events |= ev;
 	if (w->verbose && ev & ~(QRDMA_EV_TX | QRDMA_EV_TIMER))
 		printf("# %8llu us end %d: events %#x\n", w->now / SIM_US, e->i, ev);
@@ -309,6 +361,7 @@ void end_act(struct end *e, u32 ev)
 		e->keys_wanted = true;
 		sim_at(w, w->now + sim_draw(w, 0, w->p.derive_max), keys_derived, e);
 	}
+	hs_events(e, ev);
 	app_events(e, ev);
 	while (e->conn && out_build(e)) {
 		if (++spins > 100000) {
@@ -319,6 +372,7 @@ void end_act(struct end *e, u32 ev)
 	if (!e->conn)
 		return;
 	end_check(e);
+	hs_check(e);
 	timer_arm(e);
 }
 
@@ -351,12 +405,11 @@ static void end_install(struct end *e, bool send, const u8 *secret)
 		sim_fail(e->w, "end %d: no key installed", e->i);
 }
 
-void end_start(struct end *e)
+bool end_make(struct end *e)
 {
 	static const struct qrdma_cid cid[2] = {
 		{ .len = 8, .data = "clientid" }, { .len = 8, .data = "serverid" }
 	};
-	static const u8 secret[2][32] = { "client to server", "server to client" };
 	struct world *w = e->w;
 	struct qrdma_tparams tp;
 	struct qrdma_conn_config cfg = {
@@ -389,24 +442,46 @@ void end_start(struct end *e)
 		r = sim_rand(w);
 		memcpy(cfg.random + 8 * i, &r, 8);
 	}
-	current = w;
+	if (w->p.inband)
+		hs_config(e, &cfg);
+	e->made = true;
+	if (qrdma_conn_create(&cfg, w->now, &e->conn, GFP_KERNEL)) {
+		sim_fail(w, "end %d: not created", e->i);
+		return false;
+	}
+	return true;
+}
+
+void end_start(struct end *e)
+{
+	static const u8 secret[2][32] = { "client to server", "server to client" };
+
+	current = e->w;
 	null_aead_defer = end_defer;
 	e->queue_tail = &e->queue;
 	e->timer_at = QRDMA_NEVER;
-	if (qrdma_conn_create(&cfg, w->now, &e->conn, GFP_KERNEL)) {
-		sim_fail(w, "end %d: not created", e->i);
-		return;
+	/* the server of a handshake in band is made by its first datagram */
+	if (!e->w->p.inband || !e->i) {
+		if (!end_make(e))
+			return;
+		if (e->w->p.inband) {
+			hs_start(e);
+		} else {
+			end_install(e, true, secret[e->i]);
+			end_install(e, false, secret[!e->i]);
+		}
 	}
-	end_install(e, true, secret[e->i]);
-	end_install(e, false, secret[!e->i]);
-	app_start(e);
-	end_act(e, 0);
+	if (e->conn) {
+		app_start(e);
+		end_act(e, 0);
+	}
 }
 
 void end_destroy(struct end *e)
 {
 	qrdma_conn_destroy(e->conn);
 	e->conn = NULL;
+	e->made = true;
 	e->blocked = false;
 	end_drain_queue(e);
 }

@@ -251,6 +251,8 @@ static void run(u64 seed, const struct sim_scenario *s, bool verbose, struct tal
 	run_until_drained(&w);
 	if (!w.failed) {
 		app_check_end(&w);
+		for (i = 0; i < 2; i++)
+			hs_check_end(&w.end[i]);
 		check_drops(&w);
 		check_ecn(&w);
 		if (w.p.lossless)

@@ -263,6 +263,96 @@ static void draw_chaos(struct world *w, struct sim_params *p)
 	p->key_updates = sim_draw(w, 0, 5);
 }
 
+/*
+ * The handshake in band
+ */
+
+static void draw_hs(struct world *w, struct sim_params *p)
+{
+	int i;
+
+	p->inband = true;
+	p->hello = sim_chance(w, 200) ? sim_draw(w, 1000, 4000) : sim_draw(w, 200, 500);
+	p->cert = sim_chance(w, 300) ? sim_draw(w, 4000, 15000) : sim_draw(w, 0, 3000);
+	p->ticket = sim_chance(w, 500) ? sim_draw(w, 10, 2000) : 0;
+	p->tls_max = sim_chance(w, 300) ? sim_draw(w, 1, 20) * SIM_MS : sim_draw(w, 0, 500) * SIM_US;
+	p->retry = sim_chance(w, 300);
+	p->early = sim_chance(w, 300);
+	p->early_taken = sim_chance(w, 500);
+	/* it is the beginning that is looked at */
+	for (i = 0; i < 2; i++)
+		p->script[i].bytes = min_t(u64, p->script[i].bytes, 60000);
+}
+
+static void draw_hs_loss(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	p->link[0].loss = sim_draw(w, 0, 400);
+	p->link[1].loss = sim_draw(w, 0, 400);
+}
+
+static void draw_hs_reorder(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	draw_reorder(w, p);
+	draw_dup(w, p);
+}
+
+static void draw_hs_corrupt(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	draw_corrupt(w, p);
+	p->link[0].loss = sim_draw(w, 0, 100);
+}
+
+static void draw_hs_async(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	draw_async(w, p);
+	draw_stall(w, p);
+	p->lossless = false;
+}
+
+static void draw_hs_nomem(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	draw_nomem(w, p);
+}
+
+static void draw_hs_early(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	p->early = true;
+	p->link[0].loss = sim_draw(w, 0, 300);
+	p->link[1].loss = sim_draw(w, 0, 300);
+	p->link[0].reorder = sim_draw(w, 0, 300);
+}
+
+static void draw_hs_vanish(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	draw_vanish(w, p);
+	p->link[0].loss = sim_draw(w, 0, 300);
+}
+
+static void draw_hs_chaos(struct world *w, struct sim_params *p)
+{
+	draw_hs(w, p);
+	draw_loss(w, p);
+	draw_reorder(w, p);
+	draw_dup(w, p);
+	draw_corrupt(w, p);
+	draw_async(w, p);
+	draw_stall(w, p);
+	p->lossless = false;
+	if (sim_chance(w, 300))
+		draw_blackout(w, p);
+	if (sim_chance(w, 300))
+		draw_nomem(w, p);
+	if (sim_chance(w, 200))
+		draw_destroy(w, p);
+}
+
 #define ROW(n) { #n, draw_##n }
 
 const struct sim_scenario sim_scenarios[] = {
@@ -290,6 +380,15 @@ const struct sim_scenario sim_scenarios[] = {
 	ROW(destroy),
 	ROW(close),
 	ROW(chaos),
+	ROW(hs),
+	ROW(hs_loss),
+	ROW(hs_reorder),
+	ROW(hs_corrupt),
+	ROW(hs_async),
+	ROW(hs_nomem),
+	ROW(hs_early),
+	ROW(hs_vanish),
+	ROW(hs_chaos),
 };
 
 const u32 sim_nr_scenarios = ARRAY_SIZE(sim_scenarios);

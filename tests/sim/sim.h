@@ -4,8 +4,9 @@
  *
  * A run is a function of (scenario, seed) alone: no clock, no address, no order of the host enters.
  * world.c is time and randomness, link.c the wire, end.c what the kernel does around the engine
- * (rings, asynchronous AEAD, timer, key derivation), app.c the two programs that write and read,
- * scenario.c the table of what may happen, main.c the command line.
+ * (rings, asynchronous AEAD, timer, key derivation), hs.c the handshake in band with its listener,
+ * app.c the two programs that write and read, scenario.c the table of what may happen, main.c the
+ * command line.
  */
 #ifndef QRDMA_TESTS_SIM_H
 #define QRDMA_TESTS_SIM_H
@@ -13,6 +14,7 @@
 #include "env.h"
 #include "nullaead.h"
 #include "conn.h"
+#include "ftls.h"
 #include "packer.h"
 
 #define SIM_SEC		((u64)NSEC_PER_SEC)
@@ -107,6 +109,14 @@ struct sim_script {
  * @close_early: the client closes at that time whatever goes on, 0: never
  * @idle_ms: idle time-out of both
  * @cong: controller
+ * @inband: the handshake runs in band
+ * @hello: bytes of its ClientHello
+ * @cert: bytes of its Certificate
+ * @ticket: bytes of its ticket, 0: none
+ * @tls_max: how long TLS thinks at most, ns
+ * @retry: the listener asks for a token first
+ * @early: the client sends 0-RTT
+ * @early_taken: the server takes it
  * @lossless: nothing is lost: expect no packet to be taken for lost (field case F01)
  * @exact: nothing is late either: expect no byte to be sent twice
  */
@@ -133,6 +143,14 @@ struct sim_params {
 	u64 close_early;
 	u32 idle_ms;
 	u32 cong;
+	bool inband;
+	u32 hello;
+	u32 cert;
+	u32 ticket;
+	u64 tls_max;
+	bool retry;
+	bool early;
+	bool early_taken;
 	bool lossless;
 	bool exact;
 };
@@ -149,7 +167,7 @@ struct sim_scenario {
  * @i: 0: client, 1: server
  * @conn: the engine; NULL once destroyed
  * @slots: datagrams being sealed
- * @last_pn: number of the last packet built
+ * @last_pn: number of the last packet built plus one, by space
  * @built: packets built
  * @opens: opens in flight
  * @stalled_until: the queue is not looked at before
@@ -158,6 +176,11 @@ struct sim_scenario {
  * @blocked: no slot was free when the engine had something to send
  * @keys_wanted: a derivation is under way
  * @events: all event bits seen
+ * @made: there was an engine
+ * @tls: in band: who speaks TLS
+ * @tls_events: what it has to look at
+ * @rx_wire: bytes of datagrams that the engine was given
+ * @tx_wire: and of those that it built
  * @app: the program
  */
 struct end {
@@ -165,7 +188,7 @@ struct end {
 	int i;
 	struct qrdma_conn *conn;
 	u32 slots;
-	u64 last_pn;
+	u64 last_pn[QRDMA_SPACES];
 	u64 built;
 	u32 opens;
 	u64 stalled_until;
@@ -175,6 +198,11 @@ struct end {
 	bool blocked;
 	bool keys_wanted;
 	u32 events;
+	bool made;
+	struct ftls tls;
+	u32 tls_events;
+	u64 rx_wire;
+	u64 tx_wire;
 	struct {
 		u64 written;
 		u64 read;
@@ -239,8 +267,20 @@ void sim_fail(struct world *w, const char *fmt, ...);
 /* link.c */
 void link_send(struct world *w, int from, const u8 *data, u32 len, u8 ecn);
 
+/* hs.c */
+void hs_config(struct end *e, struct qrdma_conn_config *cfg);
+void hs_start(struct end *e);
+/* events of the handshake; what TLS has to do is done some time later */
+void hs_events(struct end *e, u32 ev);
+/* a datagram for which there is no engine yet; true: there is one now, give it to that */
+bool hs_listen(struct end *e, const u8 *data, u32 len);
+void hs_check(struct end *e);
+void hs_check_end(struct end *e);
+
 /* end.c */
 void end_start(struct end *e);
+/* make the engine */
+bool end_make(struct end *e);
 void end_receive(struct end *e, struct qrdma_buf *buf, u8 ecn);
 /* act on event bits, then send and arm the timer */
 void end_act(struct end *e, u32 ev);

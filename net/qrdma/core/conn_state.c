@@ -264,6 +264,21 @@ bool qrdma_conn_frames_pending(const struct qrdma_conn *conn)
 	return conn->hs && conn_hs_pending(conn);
 }
 
+bool qrdma_conn_hs_urgent(const struct qrdma_conn *conn)
+{
+	const struct qrdma_recovery *r = &conn->recovery;
+	const struct qrdma_hs *hs = conn->hs;
+	u32 i;
+
+	if (!hs || r->space[QRDMA_SPACE_INITIAL].out || r->space[QRDMA_SPACE_HANDSHAKE].out)
+		return false;
+	for (i = 0; i < QRDMA_HS_SPACES; i++) {
+		if (qrdma_hs_can_send(hs, i) && qrdma_cstream_pending(&hs->space[i]->crypto))
+			return true;
+	}
+	return false;
+}
+
 u64 qrdma_conn_ack_at(const struct qrdma_conn *conn)
 {
 	const struct qrdma_hs *hs = conn->hs;
@@ -287,7 +302,7 @@ bool qrdma_conn_tx_wanted(const struct qrdma_conn *conn, u64 now)
 		return conn->close_due;
 	if (!qrdma_conn_can_seal(conn))
 		return false;
-	if (conn->probes || qrdma_conn_ack_at(conn) <= now)
+	if (conn->probes || qrdma_conn_ack_at(conn) <= now || qrdma_conn_hs_urgent(conn))
 		return true;
 	if (conn->paced_until != QRDMA_NEVER && conn->paced_until > now)
 		return false;

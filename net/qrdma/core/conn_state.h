@@ -280,6 +280,16 @@ struct qrdma_held *qrdma_conn_held_ready(const struct qrdma_conn *conn);
 bool qrdma_conn_frames_pending(const struct qrdma_conn *conn);
 
 /**
+ * qrdma_conn_hs_urgent() - has the handshake to go on whatever window and pacing say?
+ * @conn: connection
+ *
+ * So it is when handshake bytes wait and nothing of the handshake is on its way: what fills the
+ * window may be lost 0-RTT packets, and no probe time-out runs for these before the handshake is
+ * confirmed (RFC 9002 s6.2.1). One datagram, as a probe would be.
+ */
+bool qrdma_conn_hs_urgent(const struct qrdma_conn *conn);
+
+/**
  * qrdma_conn_ack_at() - when the next ACK frame is due, of the spaces where one can be sent
  * @conn: connection
  *

@@ -189,7 +189,7 @@ int qrdma_longpkt_build(struct qrdma_dgram *d, u8 space)
 	if (!qrdma_hs_can_send(hs, space))
 		return 0;
 	ack = qrdma_pnspace_ack_due(&hs->space[space]->sp.pn, d->now);
-	crypto = d->frames && qrdma_cstream_pending(&hs->space[space]->crypto);
+	crypto = (d->frames || d->urgent) && qrdma_cstream_pending(&hs->space[space]->crypto);
 	probe = conn->probes && conn->probe_space == space;
 	if (!ack && !crypto && !probe)
 		return 0;

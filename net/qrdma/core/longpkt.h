@@ -26,6 +26,7 @@
  * @limit: bytes that it may have
  * @len: bytes so far, tags included
  * @frames: more than ACK frames may go
+ * @urgent: CRYPTO frames may, too: see qrdma_conn_hs_urgent()
  * @initial: bytes of the Initial packet, which is the first; 0: there is none
  * @expand: it has to be padded to qrdma_hs_expand() bytes
  * @handshake: there is a Handshake packet
@@ -38,6 +39,7 @@ struct qrdma_dgram {
 	u32 limit;
 	u32 len;
 	bool frames;
+	bool urgent;
 	u32 initial;
 	bool expand;
 	bool handshake;

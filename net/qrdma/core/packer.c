@@ -456,7 +456,7 @@ static int packer_admit(struct qrdma_conn *conn, u32 limit, u64 now, bool *frame
 		if (v == QRDMA_SEND_PACED)
 			conn->paced_until = at;
 	}
-	if (*frames || qrdma_conn_ack_at(conn) <= now)
+	if (*frames || qrdma_conn_ack_at(conn) <= now || qrdma_conn_hs_urgent(conn))
 		return 1;
 	return v == QRDMA_SEND_OK ? 0 : -EAGAIN;
 }
@@ -780,6 +780,7 @@ static int packer_build_hs(struct qrdma_conn *conn, struct qrdma_tx *tx, u64 now
 	err = p.keys->tx_cur ? packer_check_keys(conn, p.keys, now) : 0;
 	if (err)
 		return err;
+	d.urgent = qrdma_conn_hs_urgent(conn);
 	if (conn->probes && conn->probe_space != QRDMA_SPACE_APP)
 		packer_repeat_hs(conn);
 	for (i = 0; i < QRDMA_HS_SPACES && err >= 0; i++)
