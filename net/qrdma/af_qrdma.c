@@ -22,6 +22,7 @@
 #include "link.h"
 #include "output.h"
 #include "recvmsg.h"
+#include "reset.h"
 #include "sendmsg.h"
 #include "sockopt.h"
 
@@ -497,9 +498,12 @@ static int __init qrdma_init(void)
 	err = qrdma_peer_start();
 	if (err)
 		goto err_device;
-	err = register_pernet_subsys(&qrdma_net_ops);
+	err = qrdma_reset_start();
 	if (err)
 		goto err_peer;
+	err = register_pernet_subsys(&qrdma_net_ops);
+	if (err)
+		goto err_reset;
 	err = proto_register(&qrdma_prot, 1);
 	if (err)
 		goto err_net;
@@ -512,6 +516,8 @@ err_proto:
 	proto_unregister(&qrdma_prot);
 err_net:
 	unregister_pernet_subsys(&qrdma_net_ops);
+err_reset:
+	qrdma_reset_stop();
 err_peer:
 	qrdma_peer_stop();
 err_device:
@@ -539,6 +545,7 @@ static void __exit qrdma_exit(void)
 	rcu_barrier();
 	proto_unregister(&qrdma_prot);
 	unregister_pernet_subsys(&qrdma_net_ops);
+	qrdma_reset_stop();
 	qrdma_peer_stop();
 	qrdma_device_stop();
 	qrdma_input_stop();

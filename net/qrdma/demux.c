@@ -2,11 +2,15 @@
 /*
  * From a destination connection id to its socket. See demux.h.
  */
+#include <linux/random.h>
 #include <linux/rhashtable.h>
+#include <linux/siphash.h>
 
 #include "demux.h"
 
 static struct rhashtable demux_table;
+static struct rhashtable demux_tokens;
+static siphash_key_t demux_token_key __read_mostly;
 
 /* The hash is keyed with a secret of its own, so chosen ids do not make long chains. */
 static const struct rhashtable_params demux_params = {
@@ -16,13 +20,29 @@ static const struct rhashtable_params demux_params = {
 	.automatic_shrinking = true,
 };
 
+static const struct rhashtable_params demux_token_params = {
+	.key_len = sizeof_field(struct qrdma_sock, token_hash),
+	.key_offset = offsetof(struct qrdma_sock, token_hash),
+	.head_offset = offsetof(struct qrdma_sock, token_node),
+	.automatic_shrinking = true,
+};
+
 int qrdma_demux_start(void)
 {
-	return rhashtable_init(&demux_table, &demux_params);
+	int err = rhashtable_init(&demux_table, &demux_params);
+
+	if (err)
+		return err;
+	get_random_bytes(&demux_token_key, sizeof(demux_token_key));
+	err = rhashtable_init(&demux_tokens, &demux_token_params);
+	if (err)
+		rhashtable_destroy(&demux_table);
+	return err;
 }
 
 void qrdma_demux_stop(void)
 {
+	rhashtable_destroy(&demux_tokens);
 	rhashtable_destroy(&demux_table);
 }
 
@@ -38,14 +58,47 @@ void qrdma_demux_remove(struct qrdma_sock *qs)
 	rhashtable_remove_fast(&demux_table, &qs->cid_node, demux_params);
 }
 
-struct qrdma_sock *qrdma_demux_find(const u8 *cid)
+static u64 demux_token_hash(const u8 *token)
+{
+	/* 0 stands for none */
+	return siphash(token, QRDMA_RESET_TOKEN_LEN, &demux_token_key) ?: 1;
+}
+
+void qrdma_demux_set_token(struct qrdma_sock *qs, const u8 *token)
+{
+	u64 hash = token ? demux_token_hash(token) : 0;
+
+	if (qs->token_hash == hash)
+		return;
+	if (qs->token_hash)
+		rhashtable_remove_fast(&demux_tokens, &qs->token_node, demux_token_params);
+	qs->token_hash = hash;
+	if (hash && rhashtable_lookup_insert_fast(&demux_tokens, &qs->token_node,
+						  demux_token_params))
+		qs->token_hash = 0;
+}
+
+static struct qrdma_sock *demux_find(struct rhashtable *table, const void *key,
+				     const struct rhashtable_params params)
 {
 	struct qrdma_sock *qs;
 
 	rcu_read_lock();
-	qs = rhashtable_lookup(&demux_table, cid, demux_params);
+	qs = rhashtable_lookup(table, key, params);
 	if (qs && !refcount_inc_not_zero(&qs->sk.sk_refcnt))
 		qs = NULL;
 	rcu_read_unlock();
 	return qs;
+}
+
+struct qrdma_sock *qrdma_demux_find_token(const u8 *tail)
+{
+	u64 hash = demux_token_hash(tail);
+
+	return demux_find(&demux_tokens, &hash, demux_token_params);
+}
+
+struct qrdma_sock *qrdma_demux_find(const u8 *cid)
+{
+	return demux_find(&demux_table, cid, demux_params);
 }

@@ -2,7 +2,7 @@
 /*
  * From a destination connection id to its socket.
  *
- * Owns: the table of our connection ids, one for the whole module: an id is 64 random bits, so a
+ * Owns: the table of the peers' stateless reset tokens, and that of our connection ids, one for the whole module: an id is 64 random bits, so a
  * namespace of its own for each network namespace would separate nothing that the check of
  * namespace and port in input.c does not. Called by: input.c (softirq, RCU), link.c (process
  * context, socket lock).
@@ -36,5 +36,26 @@ void qrdma_demux_remove(struct qrdma_sock *qs);
  * Return: socket with a reference for the caller, NULL: none. Any context.
  */
 struct qrdma_sock *qrdma_demux_find(const u8 *cid);
+
+/**
+ * qrdma_demux_set_token() - datagrams that end with this token are for @qs, too
+ * @qs: socket, locked
+ * @token: the peer's stateless reset token, NULL: none (any more)
+ *
+ * One that cannot be entered is only not looked for: the table cannot grow, or another connection
+ * has it.
+ */
+void qrdma_demux_set_token(struct qrdma_sock *qs, const u8 *token);
+
+/**
+ * qrdma_demux_find_token() - the socket whose peer's token these bytes perhaps are
+ * @tail: QRDMA_RESET_TOKEN_LEN bytes
+ *
+ * What is looked up is a keyed hash of them, so the time it takes tells nothing of a token (RFC
+ * 9000 s10.3.1). The caller has the engine compare the bytes.
+ *
+ * Return: socket with a reference for the caller, NULL: none. Any context.
+ */
+struct qrdma_sock *qrdma_demux_find_token(const u8 *tail);
 
 #endif /* QRDMA_DEMUX_H */

@@ -10,6 +10,7 @@
 #include "demux.h"
 #include "input.h"
 #include "output.h"
+#include "reset.h"
 
 /**
  * struct input - one datagram between the lane and the engine
@@ -194,9 +195,17 @@ static u32 input_packets(struct qrdma_sock *qs, struct input *in)
 	return ev;
 }
 
+/* It came here by what it ends with, not by the connection id in it. */
+static bool input_is_stray(const struct qrdma_sock *qs, const struct input *in)
+{
+	return !(in->rx.data[0] & QRDMA_HDR_LONG) &&
+	       memcmp(in->rx.data + 1, qs->cid, QRDMA_CID_LEN);
+}
+
 static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 {
 	struct input *in = input_get(qs);
+	u32 ev;
 
 	if (!in) {
 		qrdma_stat_inc(QRDMA_STAT_RX_NOMEM);
@@ -208,6 +217,11 @@ static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 	in->rx.len = rxbuf->buf.len - QRDMA_PORT_HDR_LEN;
 	in->rx.ecn = rxbuf->tclass & 3;
 	in->rx.copy = !qs->path.peer || qrdma_device_rx_tight(qs->path.peer->dev);
+	if (unlikely(input_is_stray(qs, in))) {
+		ev = qrdma_conn_on_stray(qs->conn, in->rx.data, in->rx.len, qrdma_sock_now());
+		input_put(qs, in);
+		return ev;
+	}
 	return input_packets(qs, in);
 }
 
@@ -337,6 +351,33 @@ static void input_enqueue(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 		sock_put(&qs->sk);
 }
 
+static struct qrdma_sock *input_find_reset(const struct qrdma_rxbuf *rxbuf)
+{
+	const u8 *data = rxbuf->buf.data + QRDMA_PORT_HDR_LEN, *tail;
+
+	if (rxbuf->buf.len <= QRDMA_PORT_HDR_LEN || data[0] & QRDMA_HDR_LONG)
+		return NULL;
+	tail = qrdma_hdr_reset_token(data, rxbuf->buf.len - QRDMA_PORT_HDR_LEN);
+	return tail ? qrdma_demux_find_token(tail) : NULL;
+}
+
+/*
+ * No connection has that id. Is it a stateless reset for one of ours (RFC 9000 s10.3.1)? Else it is
+ * from somebody who does not know yet that we have lost the connection.
+ */
+static struct qrdma_sock *input_find_stray(const struct qrdma_rxbuf *rxbuf,
+					   const struct qrdma_hdr *hdr)
+{
+	struct qrdma_sock *qs;
+
+	if (hdr->type != QRDMA_PKT_SHORT)
+		return NULL;
+	qs = input_find_reset(rxbuf);
+	if (!qs)
+		qrdma_reset_answer(rxbuf, hdr->dcid);
+	return qs;
+}
+
 /* Whose datagram is it? NULL: nobody's, counted. */
 static struct qrdma_sock *input_find(const struct qrdma_rxbuf *rxbuf)
 {
@@ -347,6 +388,10 @@ static struct qrdma_sock *input_find(const struct qrdma_rxbuf *rxbuf)
 	if (rxbuf->buf.len <= QRDMA_PORT_HDR_LEN ||
 	    qrdma_hdr_parse(&hdr, data + QRDMA_PORT_HDR_LEN,
 			    rxbuf->buf.len - QRDMA_PORT_HDR_LEN) != QRDMA_HDR_OK) {
+		/* the shortest resets are too short for a packet */
+		qs = input_find_reset(rxbuf);
+		if (qs)
+			goto check;
 		qrdma_stat_inc(QRDMA_STAT_RX_HEADER);
 		return NULL;
 	}
@@ -354,11 +399,12 @@ static struct qrdma_sock *input_find(const struct qrdma_rxbuf *rxbuf)
 		qrdma_stat_inc(QRDMA_STAT_RX_UNKNOWN);
 		return NULL;
 	}
-	qs = qrdma_demux_find(hdr.dcid);
+	qs = qrdma_demux_find(hdr.dcid) ?: input_find_stray(rxbuf, &hdr);
 	if (!qs) {
 		qrdma_stat_inc(QRDMA_STAT_RX_UNKNOWN);
 		return NULL;
 	}
+check:
 	if (rxbuf->net && rxbuf->net != sock_net(&qs->sk)) {
 		qrdma_stat_inc(QRDMA_STAT_RX_NETNS);
 		goto drop;

@@ -199,6 +199,7 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	/* From here on packet numbers are used up: these keys are good for no other attempt. */
 	qs->spent = true;
 	qrdma_setup_drop_keys(setup);
+	qrdma_demux_set_token(qs, qrdma_conn_reset_token(qs->conn));
 	return 0;
 }
 
@@ -439,6 +440,7 @@ void qrdma_link_close(struct qrdma_sock *qs)
 	/* A request to retire that is on its way is for this connection, not for the next one. */
 	clear_bit(QRDMA_TODO_RETIRE, &qs->todo);
 	qrdma_demux_remove(qs);					/* 1 */
+	qrdma_demux_set_token(qs, NULL);
 	qs->live = false;					/* 2 */
 	qrdma_peer_user_cancel(&qs->path.user);			/* 3 */
 	hrtimer_cancel(&qs->timer);				/* 4 */

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "demux.h"
 #include "output.h"
 
 /*
@@ -343,6 +344,8 @@ void qrdma_output_run(struct qrdma_sock *qs, u32 ev)
 	ev = qrdma_sock_react(qs, ev);
 	if (!qs->live)
 		return;
+	if (unlikely(ev & QRDMA_EV_RESET_TOKEN))
+		qrdma_demux_set_token(qs, qrdma_conn_reset_token(qs->conn));
 	if (qs->conn && (ev & QRDMA_EV_TX)) {
 		qrdma_sock_clear_alarm(qs, QRDMA_ALARM_CORK);
 		if (qs->path.ah)

@@ -141,6 +141,8 @@ static u32 sock_reason(const struct qrdma_conn_error *error)
 	case ENOMEM:
 		return QRDMA_REASON_NO_MEMORY;
 	}
+	if (error->stateless)
+		return QRDMA_REASON_PEER_LOST;
 	if (!error->app && error->code)
 		return error->remote ? QRDMA_REASON_PEER_ERROR : QRDMA_REASON_PROTOCOL;
 	return error->remote ? QRDMA_REASON_PEER_CLOSE : QRDMA_REASON_LOCAL_CLOSE;
@@ -160,6 +162,8 @@ static void sock_on_closed(struct qrdma_sock *qs)
 	qs->error.app = error.app;
 	qs->error.remote = error.remote;
 	qs->error.reason = sock_reason(&error);
+	if (error.stateless)
+		qrdma_stat_inc(QRDMA_STAT_RESET_GOT);
 
 	if (qs->sk.sk_state == TCP_SYN_SENT && !error.err)
 		error.err = ECONNRESET;

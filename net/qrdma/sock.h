@@ -278,6 +278,8 @@ struct qrdma_txq {
  * @conn: the engine; NULL before the peer is known
  * @cid: our connection id, key of demux.c
  * @cid_node: in its table
+ * @token_hash: of the peer's stateless reset token, key of demux.c; 0: none is entered
+ * @token_node: in its table
  * @path: the way to the peer
  * @rxq: input
  * @txq: output
@@ -315,6 +317,8 @@ struct qrdma_sock {
 	struct qrdma_conn *conn;
 	u8 cid[QRDMA_CID_LEN];
 	struct rhash_head cid_node;
+	u64 token_hash;
+	struct rhash_head token_node;
 	struct qrdma_path path;
 	struct qrdma_rxq rxq;
 	struct qrdma_txq txq;

@@ -12,6 +12,7 @@
 
 #include "crypto.h"
 #include "output.h"
+#include "reset.h"
 #include "sockopt.h"
 
 /*
@@ -180,18 +181,43 @@ static void sockopt_default(u64 *val, u64 dflt)
 		*val = dflt;
 }
 
+static void sockopt_remote_token(struct qrdma_tparams *tp, const u8 *token)
+{
+	BUILD_BUG_ON(QRDMA_RESET_TOKEN_SIZE != QRDMA_RESET_TOKEN_LEN);
+	if (sockopt_zero(token, QRDMA_RESET_TOKEN_SIZE))
+		return;
+	tp->present |= BIT_ULL(QRDMA_TP_STATELESS_RESET_TOKEN);
+	memcpy(tp->reset_token, token, QRDMA_RESET_TOKEN_SIZE);
+}
+
+/* Our token is not for the application to choose; what get said it may set. */
+static bool sockopt_own_token(const struct qrdma_setup *setup, const u8 *token)
+{
+	u8 own[QRDMA_RESET_TOKEN_LEN];
+
+	if (sockopt_zero(token, QRDMA_RESET_TOKEN_SIZE))
+		return true;
+	if (!setup->have_ids)
+		return false;
+	qrdma_reset_token(setup->scid.data, own);
+	return !memcmp(own, token, sizeof(own));
+}
+
 static int sockopt_set_tparams(struct qrdma_sock *qs, const struct qrdma_transport_param *p)
 {
 	struct qrdma_setup *setup = &qs->setup;
 	struct qrdma_tparams tp;
 	int err;
 
-	if (p->remote > 1 || p->disable_active_migration > 1 ||
-	    !sockopt_zero(p->reserved, sizeof(p->reserved)))
+	if (p->remote > 1 || p->disable_active_migration > 1)
 		return -EINVAL;
 	qrdma_tparams_init(&tp);
 	sockopt_tparams_from_user(&tp, p);
-	if (!p->remote) {
+	if (p->remote) {
+		sockopt_remote_token(&tp, p->stateless_reset_token);
+	} else {
+		if (!sockopt_own_token(setup, p->stateless_reset_token))
+			return -EINVAL;
 		sockopt_default(&tp.initial_max_data, QRDMA_CREDIT_FIRST);
 		sockopt_default(&tp.initial_max_stream_data_bidi_local, tp.initial_max_data);
 		sockopt_default(&tp.initial_max_stream_data_bidi_remote, tp.initial_max_data);
@@ -533,6 +559,11 @@ static int sockopt_get(const struct qrdma_sock *qs, int optname, union sockopt_v
 		sockopt_tparams_to_user(&val->param, remote ? &setup->remote : &setup->local);
 		val->param.max_ack_delay = remote ? setup->remote_ack_us : setup->ack_delay_us;
 		val->param.max_idle_timeout = remote ? setup->remote_idle_us : setup->idle_us;
+		if (remote)
+			memcpy(val->param.stateless_reset_token, setup->remote.reset_token,
+			       QRDMA_RESET_TOKEN_LEN);
+		else if (setup->have_ids)
+			qrdma_reset_token(setup->scid.data, val->param.stateless_reset_token);
 		return sizeof(val->param);
 	case QRDMA_CONFIG:
 		val->config = setup->config;

@@ -30,6 +30,10 @@ static const char * const stat_names[__QRDMA_STAT_MAX] = {
 	[QRDMA_STAT_ABORTED]		= "aborted",
 	[QRDMA_STAT_MOVED]		= "moved",
 	[QRDMA_STAT_STRANDED]		= "stranded",
+	[QRDMA_STAT_RESET_SENT]		= "resets_sent",
+	[QRDMA_STAT_RESET_HELD]		= "resets_held",
+	[QRDMA_STAT_RESET_FAILED]	= "resets_failed",
+	[QRDMA_STAT_RESET_GOT]		= "resets_received",
 	[QRDMA_STAT_LOSS]		= "loss_events",
 };
 

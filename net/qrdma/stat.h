@@ -36,6 +36,10 @@
  * @QRDMA_STAT_ABORTED: connections ended by this end before all was delivered
  * @QRDMA_STAT_MOVED: times that a connection moved to a new answer of address resolution
  * @QRDMA_STAT_STRANDED: connections ended because no device reached the peer any more
+ * @QRDMA_STAT_RESET_SENT: stateless resets sent for packets that belong to no connection
+ * @QRDMA_STAT_RESET_HELD: not sent: too many in this second, or under way
+ * @QRDMA_STAT_RESET_FAILED: not sent: no way to the sender, no buffer
+ * @QRDMA_STAT_RESET_GOT: connections ended by a stateless reset of the peer
  * @QRDMA_STAT_LOSS: times that the loss monitor of a connection found too much
  */
 enum qrdma_stat_item {
@@ -60,6 +64,10 @@ enum qrdma_stat_item {
 	QRDMA_STAT_ABORTED,
 	QRDMA_STAT_MOVED,
 	QRDMA_STAT_STRANDED,
+	QRDMA_STAT_RESET_SENT,
+	QRDMA_STAT_RESET_HELD,
+	QRDMA_STAT_RESET_FAILED,
+	QRDMA_STAT_RESET_GOT,
 	QRDMA_STAT_LOSS,
 	__QRDMA_STAT_MAX
 };

@@ -744,6 +744,91 @@ Q_TEST(conn_close_cuts_off)
 	qpair_free(p);
 }
 
+/*
+ * Stateless resets (RFC 9000 s10.3)
+ */
+
+static const u8 conn_token[QRDMA_RESET_TOKEN_LEN] = "the peer's token";
+
+/* A pair whose client knows a token of the server's. */
+static struct qpair *conn_with_token(struct q_test *test)
+{
+	struct qrdma_tparams tp[2];
+	struct qrdma_conn_config cfg[2];
+
+	qpair_tparams(&tp[0]);
+	qpair_tparams(&tp[1]);
+	tp[1].present |= BIT_ULL(QRDMA_TP_STATELESS_RESET_TOKEN);
+	memcpy(tp[1].reset_token, conn_token, sizeof(conn_token));
+	qpair_config(&cfg[0], false, &tp[0], &tp[1]);
+	qpair_config(&cfg[1], true, &tp[1], &tp[0]);
+	return qpair_new_cfg(test, cfg);
+}
+
+static void conn_make_reset(u8 *data, u32 len)
+{
+	memset(data, 0x5a, len);
+	memcpy(data + len - sizeof(conn_token), conn_token, sizeof(conn_token));
+}
+
+Q_TEST(conn_stateless_reset)
+{
+	struct qpair *p = conn_with_token(test);
+	struct qrdma_conn_error e;
+	u8 data[64];
+	u32 ev;
+
+	Q_ASSERT_TRUE(test, qrdma_conn_reset_token(p->conn[0]));
+	Q_EXPECT_FALSE(test, qrdma_conn_reset_token(p->conn[1]));
+	conn_make_reset(data, 40);
+	/* the server may not be there yet */
+	ev = qrdma_conn_on_stray(p->conn[0], data, 40, p->now);
+	Q_EXPECT_FALSE(test, ev & QRDMA_EV_CLOSED);
+	qpair_settle(p);
+	qpair_write(p->conn[1], "x", 1);
+	qpair_settle(p);
+	/* too short; one bit is wrong; to an end that knows no token */
+	ev = qrdma_conn_on_stray(p->conn[0], data + 20, 20, p->now);
+	data[39] ^= 1;
+	ev |= qrdma_conn_on_stray(p->conn[0], data, 40, p->now);
+	memset(data, 0, sizeof(data));
+	ev |= qrdma_conn_on_stray(p->conn[1], data, 40, p->now);
+	Q_EXPECT_FALSE(test, ev & QRDMA_EV_CLOSED);
+	conn_make_reset(data, QRDMA_RESET_LEN_MIN);
+	ev = qrdma_conn_on_stray(p->conn[0], data, QRDMA_RESET_LEN_MIN, p->now);
+	Q_EXPECT_TRUE(test, ev & QRDMA_EV_CLOSED);
+	qrdma_conn_error(p->conn[0], &e);
+	Q_EXPECT_EQ(test, e.err, ECONNRESET);
+	Q_EXPECT_TRUE(test, e.remote && e.stateless);
+	/* RFC 9000 s10.3.1: it drains, so it says nothing more */
+	Q_EXPECT_EQ(test, qpair_flush(p, 0), 0);
+	qpair_run(p, NSEC_PER_SEC);
+	Q_EXPECT_TRUE(test, p->ev[0] & QRDMA_EV_DRAINED);
+	qpair_free(p);
+}
+
+/* One that looks like a packet of this connection and does not open */
+Q_TEST(conn_stateless_reset_unopened)
+{
+	struct qpair *p = conn_with_token(test);
+	struct qrdma_conn_error e;
+	enum qrdma_drop drop;
+	u8 data[64];
+
+	qpair_settle(p);
+	qpair_write(p->conn[1], "x", 1);
+	qpair_settle(p);
+	conn_make_reset(data, sizeof(data));
+	data[0] = QRDMA_HDR_FIXED;
+	memcpy(data + 1, "clientid", 8);
+	qpair_rx(p->conn[0], data, sizeof(data), p->now, &drop);
+	Q_EXPECT_EQ(test, drop, QRDMA_DROP_AUTH);
+	qrdma_conn_error(p->conn[0], &e);
+	Q_EXPECT_TRUE(test, e.closed && e.stateless);
+	Q_EXPECT_EQ(test, e.err, ECONNRESET);
+	qpair_free(p);
+}
+
 Q_TEST(conn_abort)
 {
 	struct qpair *p = qpair_new(test);
@@ -822,5 +907,7 @@ Q_SUITE("qrdma-conn",
 	Q_CASE(conn_no_keys),
 	Q_CASE(conn_close),
 	Q_CASE(conn_close_cuts_off),
+	Q_CASE(conn_stateless_reset),
+	Q_CASE(conn_stateless_reset_unopened),
 	Q_CASE(conn_abort),
 	Q_CASE(conn_statistics));

@@ -120,7 +120,8 @@ int end_params(int fd, const struct end_options *opt)
 	if (err)
 		return err;
 	p.remote = 1;
-	/* but that the server alone grants a stream */
+	/* but that each has its own token, and that the server alone grants a stream */
+	memset(p.stateless_reset_token, 0, sizeof(p.stateless_reset_token));
 	p.max_streams_bidi = !p.max_streams_bidi;
 	return set(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM, &p, sizeof(p));
 }

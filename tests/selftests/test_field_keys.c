@@ -145,7 +145,7 @@ TEST(structures)
 {
 	const struct qrdma_crypto_secret short_secret = secret_of(0, QRDMA_CIPHER_CHACHA20, 5);
 	const struct qrdma_crypto_secret long_secret = secret_of(0, QRDMA_CIPHER_AES_GCM_256, 5);
-	const struct qrdma_transport_param param = { .remote = 1, .max_ack_delay = 25000,
+	const struct qrdma_transport_param param = { .max_ack_delay = 25000,
 						     .ack_delay_exponent = 3,
 						     .active_connection_id_limit = 2,
 						     .max_udp_payload_size = 1500 };
@@ -160,7 +160,7 @@ TEST(structures)
 		{ "secret of 48 bytes", QRDMA_CRYPTO_SECRET, &long_secret, sizeof(long_secret),
 		  { ZERO(struct qrdma_crypto_secret, reserved) } },
 		{ "transport parameters", QRDMA_TRANSPORT_PARAM, &param, sizeof(param),
-		  { ZERO(struct qrdma_transport_param, reserved) } },
+		  { ZERO(struct qrdma_transport_param, stateless_reset_token) } },
 		{ "connection ids", QRDMA_CONNECTION_ID, &ids, sizeof(ids),
 		  { ZERO(struct qrdma_connection_ids, reserved),
 		    { offsetof(struct qrdma_connection_ids, source) + 8, 12 },

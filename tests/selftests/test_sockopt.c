@@ -187,9 +187,9 @@ TEST(parameters)
 	REFUSED(max_data, 1ULL << 62);
 	REFUSED(max_stream_data_uni, 1ULL << 62);
 	REFUSED(max_streams_bidi, (1ULL << 60) + 1);
-	REFUSED(reserved[0], 1);
-	REFUSED(reserved[1], 1);
 	p.remote = 0;
+	REFUSED(stateless_reset_token[0], 1);
+	REFUSED(stateless_reset_token[15], 1);
 	REFUSED(max_data, 1ULL << 40);
 	REFUSED(active_connection_id_limit, 5);
 }

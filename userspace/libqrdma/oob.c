@@ -24,7 +24,7 @@
 #include "tls.h"
 
 #define OOB_MAGIC	0x5152444d	/* "QRDM" */
-#define OOB_VERSION	1
+#define OOB_VERSION	2
 #define OOB_CIPHERS	8
 #define OOB_TIMEOUT_MS	10000
 #define OOB_IDLE_MS	120000
@@ -57,6 +57,7 @@ struct oob_hello {
 	uint64_t max_stream_data_bidi_remote;
 	uint64_t max_streams_bidi;
 	uint64_t reserved64;
+	uint8_t reset_token[QRDMA_RESET_TOKEN_SIZE];	/* zero: none */
 };
 
 struct oob_status {
@@ -67,7 +68,7 @@ struct oob_status {
 };
 
 /* What goes over the wire has no holes. */
-_Static_assert(sizeof(struct oob_hello) == 120, "layout of offer and answer");
+_Static_assert(sizeof(struct oob_hello) == 136, "layout of offer and answer");
 _Static_assert(sizeof(struct oob_status) == 8, "layout of status");
 
 /* One handshake in progress. */
@@ -192,8 +193,22 @@ static int hello_get_addr(const struct oob_hello *h, const struct sockaddr_stora
 static int hello_fill(struct oob *o, struct oob_hello *h)
 {
 	struct qrdma_transport_param param = { 0 };
+	/* the peer's id is not known yet: hello_install() sets both */
+	struct qrdma_connection_ids ids = {
+		.role = o->server ? QRDMA_ROLE_SERVER : QRDMA_ROLE_CLIENT,
+		.source_len = QRDMA_CONNECTION_ID_LEN,
+	};
 	socklen_t len = sizeof(param);
+	int err;
 
+	h->id_len = QRDMA_CONNECTION_ID_LEN;
+	err = tls_random(h->id, h->id_len);
+	if (err)
+		return err;
+	memcpy(ids.source, h->id, h->id_len);
+	/* what we say of streams, and our reset token, follow from these */
+	if (setsockopt(o->fd, SOL_QRDMA, QRDMA_CONNECTION_ID, &ids, sizeof(ids)))
+		return -errno;
 	if (getsockopt(o->fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM, &param, &len))
 		return -errno;
 	param.remote = 0;
@@ -205,7 +220,6 @@ static int hello_fill(struct oob *o, struct oob_hello *h)
 	h->magic = htobe32(OOB_MAGIC);
 	h->version = OOB_VERSION;
 	h->type = o->server ? MSG_ANSWER : MSG_OFFER;
-	h->id_len = QRDMA_CONNECTION_ID_LEN;
 	hello_put_addr(h, &o->local);
 	h->ack_delay_exponent = param.ack_delay_exponent;
 	h->active_connection_id_limit = param.active_connection_id_limit;
@@ -216,7 +230,8 @@ static int hello_fill(struct oob *o, struct oob_hello *h)
 	h->max_stream_data_bidi_local = htobe64(param.max_stream_data_bidi_local);
 	h->max_stream_data_bidi_remote = htobe64(param.max_stream_data_bidi_remote);
 	h->max_streams_bidi = htobe64(param.max_streams_bidi);
-	return tls_random(h->id, h->id_len);
+	memcpy(h->reset_token, param.stateless_reset_token, sizeof(h->reset_token));
+	return 0;
 }
 
 static int hello_check(struct oob *o, const struct oob_hello *h, uint8_t type)
@@ -259,6 +274,7 @@ static int hello_install(struct oob *o)
 		.max_streams_bidi = be64toh(peer->max_streams_bidi),
 	};
 
+	memcpy(param.stateless_reset_token, peer->reset_token, sizeof(peer->reset_token));
 	memcpy(ids.source, mine->id, mine->id_len);
 	memcpy(ids.dest, peer->id, peer->id_len);
 	if (setsockopt(o->fd, SOL_QRDMA, QRDMA_CONNECTION_ID, &ids, sizeof(ids)))

@@ -91,6 +91,10 @@ struct qrdma_connection_close {
 /* the keys may not be used any more (RFC 9001 s6.6) */
 #define QRDMA_REASON_KEY_LIMIT		12
 #define QRDMA_REASON_NO_MEMORY		13
+/* the peer's host has lost the connection, it was restarted (RFC 9000 s10.3) */
+#define QRDMA_REASON_PEER_LOST		14
+
+#define QRDMA_RESET_TOKEN_SIZE	16
 
 /* What "0" says is a default stands for it when set, and get tells the value in force. */
 struct qrdma_transport_param {
@@ -113,7 +117,12 @@ struct qrdma_transport_param {
 	__u64	max_streams_bidi;
 	__u64	max_streams_uni;
 	__u64	max_datagram_frame_size;
-	__u64	reserved[2];
+	/*
+	 * What a host that has lost the connection ends its answer with (RFC 9000 section 10.3); zero:
+	 * none. Our own is made from our connection id: get tells it once that is set (a destination
+	 * of length 0 will do until the peer's is known), and set takes nothing else.
+	 */
+	__u8	stateless_reset_token[QRDMA_RESET_TOKEN_SIZE];
 };
 
 /* Congestion controllers. */

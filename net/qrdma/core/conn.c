@@ -120,6 +120,8 @@ int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma
 			      min_t(u64, cfg->max_datagram, remote->max_udp_payload_size));
 	if (err)
 		goto free;
+	if (qrdma_tparams_has(remote, QRDMA_TP_STATELESS_RESET_TOKEN))
+		qrdma_path_set_token(&c->path, remote->reset_token);
 	err = conn_init_recovery(c, cfg, remote, now);
 	if (err)
 		goto free;
@@ -192,6 +194,11 @@ int qrdma_conn_key_update(struct qrdma_conn *conn)
 	if (!err)
 		conn->ping = true;
 	return err;
+}
+
+const u8 *qrdma_conn_reset_token(const struct qrdma_conn *conn)
+{
+	return qrdma_path_token(&conn->path);
 }
 
 /*

@@ -138,6 +138,30 @@ u32 qrdma_conn_rx_finish(struct qrdma_conn *conn, struct qrdma_rx *rx, int err, 
 void qrdma_rx_release(struct qrdma_rx *rx);
 
 /**
+ * qrdma_conn_reset_token() - the token to look for in datagrams that belong to nobody
+ * @conn: connection
+ *
+ * QRDMA_EV_RESET_TOKEN says that it is another one now.
+ *
+ * Return: QRDMA_PATH_TOKEN bytes; NULL: the peer gave none.
+ */
+const u8 *qrdma_conn_reset_token(const struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_on_stray() - a datagram came that no connection id leads to: a stateless reset?
+ * @conn: connection whose token stands at its end, or might
+ * @data: the datagram
+ * @len: bytes of it
+ * @now: ns
+ *
+ * If it is one the peer has lost the connection: it drains, ECONNRESET (RFC 9000 s10.3.1). Before
+ * a packet of the peer has verified none is believed: the peer may only be about to be there.
+ *
+ * Return: event bits.
+ */
+u32 qrdma_conn_on_stray(struct qrdma_conn *conn, const u8 *data, u32 len, u64 now);
+
+/**
  * qrdma_conn_deadline() - when qrdma_conn_timeout() has to be called
  * @conn: connection
  *

@@ -344,6 +344,8 @@ static int conn_rx_new_cid(struct qrdma_conn *conn, const struct qrdma_frame *f,
 	struct qrdma_cid cid = { .len = f->new_cid.len };
 
 	memcpy(cid.data, f->new_cid.cid, cid.len);
+	/* the id in use may be retired by it, and its token with it */
+	conn->events |= QRDMA_EV_RESET_TOKEN;
 	return qrdma_path_on_new_cid(&conn->path, f->new_cid.seq, f->new_cid.retire_prior_to,
 				     &cid, f->new_cid.reset_token, verdict);
 }
@@ -538,6 +540,29 @@ static void conn_rx_failed(struct qrdma_conn *conn, const struct qrdma_rx *rx, u
 		qrdma_conn_fail(conn, EKEYEXPIRED, QRDMA_ERR_AEAD_LIMIT_REACHED, 0, now);
 }
 
+/* RFC 9000 s10.3.1: @len bytes at @data belong to no packet of the peer; are they its reset? */
+static bool conn_rx_stray(struct qrdma_conn *conn, const u8 *data, u32 len, u64 now)
+{
+	const u8 *tail = qrdma_hdr_reset_token(data, len);
+
+	if (!conn->verified || conn->phase >= QRDMA_CONN_DRAINING || !tail ||
+	    !qrdma_path_is_reset(&conn->path, tail))
+		return false;
+	if (conn->phase == QRDMA_CONN_OPEN) {
+		conn->error.err = ECONNRESET;
+		conn->error.remote = true;
+		conn->error.stateless = true;
+	}
+	qrdma_conn_begin_draining(conn, now);
+	return true;
+}
+
+u32 qrdma_conn_on_stray(struct qrdma_conn *conn, const u8 *data, u32 len, u64 now)
+{
+	conn_rx_stray(conn, data, len, now);
+	return qrdma_conn_collect(conn, now);
+}
+
 u32 qrdma_conn_rx_finish(struct qrdma_conn *conn, struct qrdma_rx *rx, int err, u64 now)
 {
 	enum qrdma_drop drop = QRDMA_DROP_NONE;
@@ -550,7 +575,9 @@ u32 qrdma_conn_rx_finish(struct qrdma_conn *conn, struct qrdma_rx *rx, int err, 
 		drop = QRDMA_DROP_STATE;
 	} else if (unlikely(err == -EBADMSG)) {
 		drop = QRDMA_DROP_AUTH;
-		if (!retry)
+		/* the tag is where a reset has its token; opening in place leaves it alone */
+		if (!retry && !conn_rx_stray(conn, rx->op.pkt,
+					     rx->op.hdr_len + rx->op.payload_len, now))
 			conn_rx_failed(conn, rx, now);
 	} else if (unlikely(err)) {
 		drop = QRDMA_DROP_CRYPTO;

@@ -22,6 +22,7 @@
 #define QRDMA_EV_ACKED		BIT(8)	/* all written on stream 0 (FIN too) is acknowledged */
 #define QRDMA_EV_DRAINED	BIT(9)	/* closing or draining is over: forget the connection */
 #define QRDMA_EV_LOSS		BIT(10)	/* the loss monitor crossed its threshold */
+#define QRDMA_EV_RESET_TOKEN	BIT(16)	/* qrdma_conn_reset_token() has changed */
 /* and these only of a handshake in band (conn_hs.h) */
 #define QRDMA_EV_CRYPTO		BIT(11)	/* handshake bytes can be read: qrdma_conn_crypto_peek() */
 #define QRDMA_EV_HELD		BIT(12)	/* packets that waited for a key: qrdma_conn_held() */
@@ -83,6 +84,7 @@ enum qrdma_early {
  *	end of packet numbers; ENETDOWN: aborted
  * @closed: it has ended
  * @remote: the peer said so
+ * @stateless: by a stateless reset: it has lost the connection (RFC 9000 s10.3)
  * @app: application close (0x1d)
  * @code: QUIC error code (RFC 9000 s20) or the application's
  * @frame_type: that caused it, 0: unknown
@@ -91,6 +93,7 @@ struct qrdma_conn_error {
 	int err;
 	bool closed;
 	bool remote;
+	bool stateless;
 	bool app;
 	u64 code;
 	u64 frame_type;

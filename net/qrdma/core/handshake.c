@@ -535,8 +535,10 @@ void qrdma_hs_apply_params(struct qrdma_conn *conn, const struct qrdma_tparams *
 		conn->path.max_datagram = max_datagram;
 		qrdma_recovery_set_mds(&conn->recovery, max_datagram);
 	}
-	if (qrdma_tparams_has(tp, QRDMA_TP_STATELESS_RESET_TOKEN))
+	if (qrdma_tparams_has(tp, QRDMA_TP_STATELESS_RESET_TOKEN)) {
 		qrdma_path_set_token(&conn->path, tp->reset_token);
+		conn->events |= QRDMA_EV_RESET_TOKEN;
+	}
 	/* RFC 9000 s5.1.1: an id of that address is number 1, used or not */
 	if (qrdma_tparams_has(tp, QRDMA_TP_PREFERRED_ADDRESS) &&
 	    qrdma_path_on_new_cid(&conn->path, 1, 0, &tp->preferred.cid,

@@ -39,6 +39,25 @@ void qrdma_path_set_token(struct qrdma_path *path, const u8 *token)
 	}
 }
 
+const u8 *qrdma_path_token(const struct qrdma_path *path)
+{
+	static const u8 none[QRDMA_PATH_TOKEN];
+	const u8 *token = path->cids[0].token;
+
+	return memcmp(token, none, sizeof(none)) ? token : NULL;
+}
+
+bool qrdma_path_is_reset(const struct qrdma_path *path, const u8 *tail)
+{
+	const u8 *token = path->cids[0].token;
+	u8 differ = 0;
+	u32 i;
+
+	for (i = 0; i < QRDMA_PATH_TOKEN; i++)
+		differ |= token[i] ^ tail[i];
+	return !differ && qrdma_path_token(path);
+}
+
 /* A number seen before must bring the same id and token, an id seen before the same number. */
 static bool path_contradicts(const struct qrdma_path *path, u64 seq, const struct qrdma_cid *cid,
 			     const u8 *token, bool *known)

@@ -26,7 +26,7 @@
  * struct qrdma_path_cid - a connection id of the peer
  * @seq: its sequence number
  * @cid: the id
- * @token: its stateless reset token; zero for number 0 unless a server gave one in the handshake
+ * @token: its stateless reset token; zero for number 0 unless the peer gave one in the handshake
  */
 struct qrdma_path_cid {
 	u64 seq;
@@ -101,6 +101,25 @@ void qrdma_path_set_peer(struct qrdma_path *path, const struct qrdma_cid *cid);
  * @token: QRDMA_PATH_TOKEN bytes
  */
 void qrdma_path_set_token(struct qrdma_path *path, const u8 *token);
+
+/**
+ * qrdma_path_token() - what a stateless reset of the peer would end with (RFC 9000 s10.3.1)
+ * @path: object
+ *
+ * Only the id in use counts: the peer has no reason to answer to another.
+ *
+ * Return: QRDMA_PATH_TOKEN bytes, NULL: the peer gave none.
+ */
+const u8 *qrdma_path_token(const struct qrdma_path *path);
+
+/**
+ * qrdma_path_is_reset() - is it a stateless reset of the peer?
+ * @path: object
+ * @tail: the last QRDMA_PATH_TOKEN bytes of a datagram
+ *
+ * Takes the same time whatever the bytes are (RFC 9000 s10.3.1).
+ */
+bool qrdma_path_is_reset(const struct qrdma_path *path, const u8 *tail);
 
 /**
  * qrdma_path_on_new_cid() - NEW_CONNECTION_ID came in (RFC 9000 s19.15, s5.1.1, s5.1.2)
