@@ -10,6 +10,8 @@ LINK_MTU = {1024: 1500, 4096: 4200}
 
 SECURE = ("tcp+tls", "ktls", "rc+tls", "qrdma")
 STREAMS = ("tcp",) + SECURE
+# librdmacm's listener stands still at the third or fourth rsocket
+MANY = ("tcp+tls", "ktls", "qrdma")
 CIPHERS = ("aes128", "aes256", "ccm", "chacha")
 MIB = 1 << 20
 # What a case moves: enough to repeat to 1 %
@@ -79,7 +81,7 @@ def full():
     for system in STREAMS:
         for size in (16, 1024, 16384):
             yield Case(system, "echo", {"size": size, "count": 200})
-    for system in SECURE:
+    for system in MANY:
         for conns in (16, 256):
             yield stream(system, 4096, BULK, conns=conns)
     for system in SECURE:

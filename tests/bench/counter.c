@@ -17,6 +17,7 @@
  * declared here.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,11 @@ struct block {
 	uint64_t runs[CPUS];
 };
 
+/*
+ * Guards the list of each bucket, as processors that are threads of QEMU may translate at the same
+ * time. The counters need no lock: each processor has its own.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *buckets[BUCKETS];
 static FILE *out;
 static int bits_left;
@@ -70,16 +76,20 @@ static struct block *block_find(uint64_t addr, uint64_t insns)
 	struct block **at = &buckets[hash >> 48];
 	struct block *b;
 
+	pthread_mutex_lock(&lock);
 	for (b = *at; b; b = b->next)
 		if (b->addr == addr && b->insns == insns)
-			return b;
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		abort();
-	b->addr = addr;
-	b->insns = insns;
-	b->next = *at;
-	*at = b;
+			break;
+	if (!b) {
+		b = calloc(1, sizeof(*b));
+		if (!b)
+			abort();
+		b->addr = addr;
+		b->insns = insns;
+		b->next = *at;
+		*at = b;
+	}
+	pthread_mutex_unlock(&lock);
 	return b;
 }
 
@@ -88,9 +98,11 @@ static void counts_clear(void)
 	struct block *b;
 	int i;
 
+	pthread_mutex_lock(&lock);
 	for (i = 0; i < BUCKETS; i++)
 		for (b = buckets[i]; b; b = b->next)
 			memset(b->runs, 0, sizeof(b->runs));
+	pthread_mutex_unlock(&lock);
 }
 
 static void print_counts(const uint64_t *counts)
@@ -120,6 +132,7 @@ static void counts_take(void)
 
 	ntotals = 0;
 	memset(user, 0, sizeof(user));
+	pthread_mutex_lock(&lock);
 	for (i = 0; i < BUCKETS; i++) {
 		for (b = buckets[i]; b; b = b->next) {
 			struct total t = { .addr = b->addr };
@@ -142,6 +155,7 @@ static void counts_take(void)
 			totals[ntotals++] = t;
 		}
 	}
+	pthread_mutex_unlock(&lock);
 }
 
 static void counts_print(void)

@@ -47,18 +47,18 @@ GROUPS = ("user", "qrdma", "aead", "copy", "verbs", "rxe", "net", "tcp", "tls",
 
 
 class Symbols:
-    """The guest's /proc/kallsyms."""
+    """The guest's /proc/kallsyms, several times over."""
 
     def __init__(self, path):
-        table = []
+        table = set()
         with open(path, encoding="ascii") as file:
             for line in file:
                 words = line.split()
                 addr = int(words[0], 16)
                 if words[1] in "tTwW" and addr >> 63:
                     module = words[3][1:-1] if len(words) > 3 else ""
-                    table.append((addr, words[2], module))
-        table.sort()
+                    table.add((addr, words[2], module))
+        table = sorted(table)
         self.addrs = [entry[0] for entry in table]
         self.table = table
         self.cache = {}

@@ -14,7 +14,9 @@
 . "$QRDMA_REPO/tests/vm/guest/lib.sh"
 
 OUT=$QRDMA_REPO/build/bench
-# The most that one measurement may take, seconds of this machine's clock
+# The most that one measurement may take, seconds of this machine's clock: what
+# works takes less than one, but while a file is read from the host the clock
+# leaps from timer to timer, this one among them
 LIMIT=3000
 
 # Host a is CPU 0 and host b is CPU 1 where there are two: packets are worked
@@ -37,13 +39,16 @@ bench_load() {
 
 bench_topology() {
 	if [ -d /sys/module/qrdma ]; then
-		qrdma_unload
+		# closed sockets deliver and drain in the background
+		wait_until 60 rmmod qrdma || return 1
 		topology_down
 	fi
 	LINK_MTU=$1
 	topology_up
 	steer
-	bench_load
+	bench_load || return 1
+	# where everything is now: a module may come to lie elsewhere
+	cat /proc/kallsyms >>/mnt/share/kallsyms
 }
 
 bench_offload() {
@@ -54,6 +59,7 @@ bench_offload() {
 
 # All that is run is in memory before anything is measured.
 prepare() {
+	: >/mnt/share/kallsyms
 	insmod "$(module_dir)/../../tests/tools/qrdma_aead_bench.ko"
 	cp "$OUT/qbench" /tmp/qbench
 	modprobe tls
@@ -80,5 +86,4 @@ while read -r verb args; do
 		bad=1
 	}
 done <"$1"
-cat /proc/kallsyms >/mnt/share/kallsyms
 exit $bad

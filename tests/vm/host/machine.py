@@ -56,7 +56,7 @@ class Machine:
         threads = "single" if opts.icount else "multi"
         # Emulated, "rep movsb" is an instruction for each byte: with it no
         # count of instructions would say what a copy costs.
-        model = "max,-erms" if opts.icount else "max"
+        model = "max,-erms" if opts.icount or opts.plugin else "max"
         append = ("console=ttyS0 net.ifnames=0 panic=-1 oops=panic "
                   "loglevel=7 nowatchdog tsc=reliable "
                   "rcupdate.rcu_cpu_stall_timeout=120 kunit.enable=1 ")
