@@ -344,6 +344,30 @@ Q_TEST(early_accepted_any_loss)
 	}
 }
 
+/* A window of 0-RTT packets is lost but for the first: no time-out is needed for the handshake. */
+Q_TEST(early_mostly_lost)
+{
+	struct qhs *h = early_new(test, true);
+	u32 i, sent;
+
+	Q_ASSERT_EQ(test, qhs_make(h, 0), 0);
+	early_write(test, h, 100000);
+	/* the window's worth of datagrams, of which only the first arrives */
+	h->drop = ~1ULL;
+	sent = qhs_flush(h, 0);
+	Q_EXPECT_GT(test, sent, 4);
+	h->drop = 0;
+	for (i = 0; i < 3; i++) {
+		qhs_flush(h, 1);
+		qhs_flush(h, 0);
+	}
+	Q_EXPECT_TRUE(test, h->tls[0].done);
+	Q_EXPECT_TRUE(test, h->tls[1].done);
+	qhs_run(h, 5 * NSEC_PER_SEC);
+	early_read(test, h, 100000);
+	qhs_free(h);
+}
+
 /* After a rejection the new limits count, lower ones too. */
 Q_TEST(early_rejected_lower_limits)
 {
@@ -404,6 +428,7 @@ Q_SUITE("qrdma-conn-hs",
 	Q_CASE(early_packet_count),
 	Q_CASE(early_rejected),
 	Q_CASE(early_accepted_any_loss),
+	Q_CASE(early_mostly_lost),
 	Q_CASE(early_rejected_lower_limits),
 	Q_CASE(early_accepted_lower_limits),
 	Q_CASE(early_verdict_first));

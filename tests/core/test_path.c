@@ -178,6 +178,25 @@ Q_TEST(path_challenges)
 	Q_EXPECT_FALSE(test, qrdma_path_pending(&path));
 }
 
+/* A handshake in band brings the peer's id and token later. */
+Q_TEST(path_learns_the_peer)
+{
+	struct qrdma_cid cid = { .len = 5, .data = "later" };
+	u8 token[QRDMA_PATH_TOKEN] = { 1, 2, 3 };
+	struct qrdma_path path;
+
+	path_setup(test, &path, 4);
+	qrdma_path_set_peer(&path, &cid);
+	Q_EXPECT_TRUE(test, qrdma_cid_equal(qrdma_path_dcid(&path), &cid));
+	qrdma_path_set_token(&path, token);
+	Q_EXPECT_MEMEQ(test, path.cids[0].token, token, QRDMA_PATH_TOKEN);
+	/* it is that of number 0 alone */
+	Q_EXPECT_EQ(test, path_new(&path, 1, 1, 7), 0);
+	token[0] = 9;
+	qrdma_path_set_token(&path, token);
+	Q_EXPECT_EQ(test, path.cids[0].token[0], 7);
+}
+
 Q_SUITE("qrdma-path",
 	Q_CASE(path_init_checks),
 	Q_CASE(path_keeps_ids),
@@ -186,4 +205,5 @@ Q_SUITE("qrdma-path",
 	Q_CASE(path_retires_late_ids),
 	Q_CASE(path_retire_bound),
 	Q_CASE(path_refuses_retiring_ours),
-	Q_CASE(path_challenges));
+	Q_CASE(path_challenges),
+	Q_CASE(path_learns_the_peer));

@@ -481,10 +481,46 @@ Q_TEST(sendq_every_other_byte)
 	Q_EXPECT_EQ(test, mem.used, 0);
 }
 
+/* 0-RTT was refused: what was sent, lost or not, is new again. */
+Q_TEST(sendq_rewinds)
+{
+	struct qrdma_mem mem;
+	struct qrdma_sendq q;
+	u64 off;
+
+	qrdma_mem_init(&mem, 1 << 20);
+	qrdma_sendq_init(&q, &mem);
+	qrdma_sendq_rewind(&q);
+	Q_ASSERT_EQ(test, add(&q, 500, 500), 0);
+	Q_ASSERT_EQ(test, add(&q, 500, 600), 0);
+	Q_EXPECT_EQ(test, send_next(test, &q, 700, &off), 700);
+	qrdma_sendq_lost(&q, 100, 50);
+	qrdma_sendq_rewind(&q);
+	check(test, &q);
+	Q_EXPECT_EQ(test, q.nxt, 0);
+	Q_EXPECT_EQ(test, q.lost.nr, 0);
+	Q_EXPECT_EQ(test, send_next(test, &q, 300, &off), 300);
+	Q_EXPECT_EQ(test, off, 0);
+	Q_EXPECT_EQ(test, send_next(test, &q, 1000, &off), 700);
+	qrdma_sendq_acked(&q, 0, 1000);
+	Q_EXPECT_EQ(test, mem.used, 0);
+
+	/* bytes that a reset threw away were never there */
+	qrdma_sendq_init(&q, &mem);
+	Q_ASSERT_EQ(test, add(&q, 500, 500), 0);
+	Q_EXPECT_EQ(test, send_next(test, &q, 200, &off), 200);
+	qrdma_sendq_purge(&q);
+	qrdma_sendq_rewind(&q);
+	check(test, &q);
+	Q_EXPECT_EQ(test, q.end, 0);
+	Q_EXPECT_EQ(test, mem.used, 0);
+}
+
 Q_SUITE("qrdma-sendq",
 	Q_CASE(sendq_chunks_and_room),
 	Q_CASE(sendq_refuses),
 	Q_CASE(sendq_lost_goes_first),
 	Q_CASE(sendq_segments),
 	Q_CASE(sendq_random),
-	Q_CASE(sendq_every_other_byte));
+	Q_CASE(sendq_every_other_byte),
+	Q_CASE(sendq_rewinds));

@@ -1035,6 +1035,42 @@ Q_TEST(stream_two_ends)
 		world_run(test, w, seed * 2000 + i, 16000, 40000);
 }
 
+/* 0-RTT was refused: all goes again, within the limits of the new parameters alone. */
+Q_TEST(stream_rewinds)
+{
+	struct qrdma_streams *t = table(test, false, 1000, 800, 3);
+	struct qrdma_stream *data = qrdma_streams_open(t, false, GFP_KERNEL);
+	struct qrdma_stream *empty = qrdma_streams_open(t, false, GFP_KERNEL);
+	struct qrdma_stream *cut = qrdma_streams_open(t, false, GFP_KERNEL);
+	struct qrdma_tparams *tp = q_zalloc(test, sizeof(*tp));
+
+	Q_ASSERT_EQ(test, add(t, data, 600), 0);
+	Q_ASSERT_EQ(test, qrdma_stream_finish(t, data), 0);
+	expect_frame(test, t, 0, 0, 600, true);
+	qrdma_stream_announce(t, empty);
+	expect_frame(test, t, 4, 0, 0, false);
+	Q_ASSERT_EQ(test, add(t, cut, 100), 0);
+	expect_frame(test, t, 8, 0, 100, false);
+	Q_ASSERT_EQ(test, qrdma_stream_reset(t, cut, 5), 0);
+	expect_ctl(test, t, QRDMA_FRAME_RESET_STREAM, 8, 100);
+
+	qrdma_streams_rewind(t);
+	Q_EXPECT_EQ(test, t->tx_flow.sent, 0);
+	Q_EXPECT_EQ(test, t->tx_flow.max, 0);
+	params(tp, 500, 300, 3);
+	qrdma_streams_set_remote(t, tp);
+	/* the server has seen none of its bytes */
+	expect_ctl(test, t, QRDMA_FRAME_RESET_STREAM, 8, 0);
+	expect_frame(test, t, 4, 0, 0, false);
+	expect_frame(test, t, 0, 0, 300, false);
+	Q_EXPECT_EQ(test, t->tx_flow.sent, 300);
+	expect_ctl(test, t, QRDMA_FRAME_STREAM_DATA_BLOCKED, 0, 300);
+	Q_EXPECT_EQ(test, limit(t, QRDMA_FRAME_MAX_STREAM_DATA, 0, 700), 0);
+	expect_frame(test, t, 0, 300, 200, false);
+	Q_EXPECT_EQ(test, t->tx_flow.sent, 500);
+	finish(test, t);
+}
+
 Q_SUITE("qrdma-stream",
 	Q_CASE(stream_is_small),
 	Q_CASE(stream_ids),
@@ -1051,4 +1087,5 @@ Q_SUITE("qrdma-stream",
 	Q_CASE(stream_limits_of_the_peer),
 	Q_CASE(stream_many),
 	Q_CASE(stream_out_of_memory),
-	Q_CASE(stream_two_ends));
+	Q_CASE(stream_two_ends),
+	Q_CASE(stream_rewinds));

@@ -289,7 +289,7 @@ static inline bool ftls_take(struct ftls *f, u8 level, u64 now)
 		return false;
 	if (f->got >= FTLS_HEAD)
 		want += qrdma_load_be32(f->msg) & 0xffffff;
-	if (want > FTLS_MSG_MAX) {
+	if (want > FTLS_MSG_MAX || (f->got >= FTLS_HEAD && want < FTLS_HEAD + FTLS_FIXED)) {
 		FTLS_TRY(f, -EOVERFLOW);
 		qrdma_conn_crypto_consume(f->conn, level, n);
 		return true;
