@@ -403,6 +403,23 @@ Q_TEST(early_accepted_lower_limits)
 	qhs_free(h);
 }
 
+/* A reset token is of one connection: none is remembered (RFC 9000 s7.4.1). */
+Q_TEST(early_forgets_token)
+{
+	struct qhs *h = early_new(test, true);
+	struct qrdma_tparams remembered = h->tp[1];
+
+	memset(remembered.reset_token, 7, sizeof(remembered.reset_token));
+	remembered.present |= BIT_ULL(QRDMA_TP_STATELESS_RESET_TOKEN);
+	h->hs[0].remembered = &remembered;
+	Q_ASSERT_EQ(test, qhs_make(h, 0), 0);
+	Q_EXPECT_NULL(test, qrdma_conn_reset_token(h->p.conn[0]));
+	qhs_run(h, NSEC_PER_SEC);
+	Q_EXPECT_TRUE(test, h->tls[0].done && h->tls[1].done);
+	Q_EXPECT_NULL(test, qrdma_conn_reset_token(h->p.conn[0]));
+	qhs_free(h);
+}
+
 /* The verdict comes before 1-RTT packets can. */
 Q_TEST(early_verdict_first)
 {
@@ -431,4 +448,5 @@ Q_SUITE("qrdma-conn-hs",
 	Q_CASE(early_mostly_lost),
 	Q_CASE(early_rejected_lower_limits),
 	Q_CASE(early_accepted_lower_limits),
+	Q_CASE(early_forgets_token),
 	Q_CASE(early_verdict_first));

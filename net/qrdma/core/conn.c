@@ -120,7 +120,8 @@ int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma
 			      min_t(u64, cfg->max_datagram, remote->max_udp_payload_size));
 	if (err)
 		goto free;
-	if (qrdma_tparams_has(remote, QRDMA_TP_STATELESS_RESET_TOKEN))
+	/* what a client remembers for 0-RTT is another connection's token (RFC 9000 s7.4.1) */
+	if (!cfg->hs && qrdma_tparams_has(remote, QRDMA_TP_STATELESS_RESET_TOKEN))
 		qrdma_path_set_token(&c->path, remote->reset_token);
 	err = conn_init_recovery(c, cfg, remote, now);
 	if (err)
