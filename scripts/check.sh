@@ -14,8 +14,8 @@ REPO=$(cd "$(dirname "$0")/.." && pwd)
 . "$REPO/scripts/env.sh"
 cd "$REPO" || exit 1
 LOGS=build/check
-ALL="setup build kernels lint core core-big userspace sim fuzz kunit selftests \
-selftests-san newer"
+ALL="setup build kernels lint core core-big userspace sim fuzz kunit demo \
+selftests selftests-san newer"
 
 # stage NAME: "LIMIT COMMAND", the limit in seconds: a test that hangs fails.
 stage() {
@@ -30,6 +30,7 @@ stage() {
 	sim) echo 1200 make sim ;;
 	fuzz) echo $((900 + ${FUZZ_SECONDS:-60} * 6)) make fuzz ;;
 	kunit) echo 1500 tests/kunit/run.sh ;;
+	demo) echo 1800 make demo ;;
 	selftests) echo 3600 tests/vm/selftests --kernel stock ;;
 	selftests-san) echo 3600 tests/vm/selftests --kernel san --short ;;
 	newer) echo 1800 tests/vm/newer.sh build ;;
