@@ -15,9 +15,11 @@
 #include <net/net_namespace.h>
 #include <asm/ioctls.h>
 
+#include "accept.h"
 #include "compat.h"
 #include "crypto.h"
 #include "demux.h"
+#include "inband.h"
 #include "input.h"
 #include "link.h"
 #include "output.h"
@@ -89,7 +91,7 @@ static int qrdma_bind(struct socket *sock, struct qrdma_sockaddr *uaddr, int len
 	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
 		return -EACCES;
 	lock_sock(sk);
-	if (qs->bound || qs->live)
+	if (qs->bound || qs->live || qs->listener)
 		err = -EINVAL;
 	else if (!sock_family_ok(qs, &addr))
 		err = -EINVAL;
@@ -124,10 +126,20 @@ static int qrdma_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
  * Connecting
  */
 
+/* Without keys of an out-of-band handshake the program may run one in band. */
+static bool sock_is_inband(const struct qrdma_sock *qs)
+{
+	const struct qrdma_setup *setup = &qs->setup;
+
+	return setup->config.handshake == QRDMA_HANDSHAKE_SELF && !setup->have_ids &&
+	       !setup->have_remote && !setup->slot[0] && !setup->slot[1];
+}
+
 /* The socket lock is held. Return: 0, or why the connection cannot be begun. */
 static int sock_connect_begin(struct qrdma_sock *qs, const union qrdma_addr *remote)
 {
 	union qrdma_addr any;
+	bool inband;
 	int err;
 
 	if (!qrdma_addr_port(remote) || qrdma_addr_is_multicast(remote))
@@ -139,7 +151,8 @@ static int sock_connect_begin(struct qrdma_sock *qs, const union qrdma_addr *rem
 		return -EINVAL;
 	if (!sock_family_ok(qs, remote))
 		return -ENETUNREACH;
-	if (qs->spent || !qrdma_setup_complete(&qs->setup))
+	inband = sock_is_inband(qs);
+	if (qs->spent || (!inband && !qrdma_setup_complete(&qs->setup)))
 		return -ENOKEY;
 	/* What is left of an attempt that failed before it used the keys. */
 	qrdma_link_close(qs);
@@ -150,7 +163,17 @@ static int sock_connect_begin(struct qrdma_sock *qs, const union qrdma_addr *rem
 			return err;
 	}
 	qs->remote = *remote;
-	return qrdma_link_open(qs);
+	if (inband) {
+		qrdma_conn_destroy(qs->conn);
+		qs->conn = NULL;
+		err = qrdma_inband_client(qs);
+		if (err)
+			return err;
+	}
+	err = qrdma_link_open(qs);
+	if (err)
+		qrdma_inband_free(qs);
+	return err;
 }
 
 /* The socket lock is held, and given up while waiting. */
@@ -160,35 +183,14 @@ static void sock_connect_wait(struct sock *sk, long *timeo)
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk->sk_write_pending++;
-	while (sk->sk_state == TCP_SYN_SENT && *timeo && !signal_pending(current)) {
+	while (sk->sk_state == TCP_SYN_SENT && !qrdma_sock_handshaking(qrdma_sk(sk)) && *timeo &&
+	       !signal_pending(current)) {
 		release_sock(sk);
 		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
 		lock_sock(sk);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	sk->sk_write_pending--;
-}
-
-/* Tell the peer that this is an abort. */
-static void sock_abort(struct qrdma_sock *qs)
-{
-	u32 ev = qrdma_conn_close(qs->conn, QRDMA_APP_ABORT, true, qrdma_sock_now());
-
-	qrdma_output_run(qs, ev | QRDMA_EV_TX);
-}
-
-/*
- * End the connection, or the attempt, without ceremony: connect(AF_UNSPEC), shutdown() while
- * connecting.
- */
-static void sock_disconnect(struct qrdma_sock *qs)
-{
-	bool connecting = qs->sk.sk_state == TCP_SYN_SENT;
-
-	if (qs->live && qs->conn)
-		sock_abort(qs);
-	else
-		qrdma_sock_fail(qs, connecting ? ECONNRESET : 0, QRDMA_REASON_LOCAL_CLOSE);
 }
 
 /* Behind a connection that has been begun: what does connect() say now? */
@@ -198,7 +200,7 @@ static int sock_connect_result(struct socket *sock, int flags)
 	long timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 
 	sock_connect_wait(sk, &timeo);
-	if (sk->sk_state == TCP_SYN_SENT) {
+	if (sk->sk_state == TCP_SYN_SENT && !qrdma_sock_handshaking(qrdma_sk(sk))) {
 		if (!timeo)
 			return -EINPROGRESS;
 		return sock_intr_errno(timeo);
@@ -223,11 +225,14 @@ static int qrdma_connect(struct socket *sock, struct qrdma_sockaddr *uaddr, int 
 		return -EINVAL;
 	lock_sock(sk);
 	if (sa->sa_family == AF_UNSPEC) {
-		sock_disconnect(qs);
+		qrdma_link_abort(qs);
 		sock->state = SS_UNCONNECTED;
 		err = 0;
 		goto out;
 	}
+	/* A handshake in band that failed leaves the socket as an attempt to connect does. */
+	if (sock->state == SS_CONNECTED && sk->sk_state == TCP_CLOSE && !qs->spent)
+		sock->state = SS_UNCONNECTED;
 	switch (sock->state) {
 	case SS_CONNECTED:
 		err = -EISCONN;
@@ -240,6 +245,8 @@ static int qrdma_connect(struct socket *sock, struct qrdma_sockaddr *uaddr, int 
 		break;
 	case SS_UNCONNECTED:
 		err = qrdma_addr_from_user(&remote, qs->ipv6, sa, len);
+		if (!err && qs->listener)
+			err = -EISCONN;
 		if (!err)
 			err = sock_connect_begin(qs, &remote);
 		if (err)
@@ -256,6 +263,75 @@ out:
 }
 
 /*
+ * Listening
+ */
+
+static int qrdma_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
+	struct qrdma_sock *qs = qrdma_sk(sk);
+	union qrdma_addr any;
+	int err = 0;
+
+	lock_sock(sk);
+	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
+	if (sk->sk_state == TCP_LISTEN)
+		goto out;
+	err = -EINVAL;
+	if (sock->state != SS_UNCONNECTED || sk->sk_state != TCP_CLOSE || qs->live || qs->spent ||
+	    qs->listener)
+		goto out;
+	err = -ENOKEY;
+	if (!sock_is_inband(qs))
+		goto out;
+	err = 0;
+	if (!qs->bound) {
+		qrdma_addr_any(&any, qs->ipv6);
+		err = sock_take_port(qs, &any, 0);
+	}
+	if (!err)
+		err = qrdma_accept_listen(qs);
+	if (!err)
+		WRITE_ONCE(sk->sk_state, TCP_LISTEN);
+out:
+	release_sock(sk);
+	return err;
+}
+
+/* Take no connections any more. The lock is not held. */
+static void sock_unlisten(struct qrdma_sock *qs)
+{
+	struct sock *sk = &qs->sk;
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN) {
+		WRITE_ONCE(sk->sk_state, TCP_CLOSE);
+		sk->sk_state_change(sk);
+	}
+	release_sock(sk);
+	qrdma_accept_stop(qs);
+}
+
+static int qrdma_accept(struct socket *sock, struct socket *newsock, QRDMA_ACCEPT_HOW)
+{
+	struct sock *sk = sock->sk;
+	struct qrdma_sock *child;
+	int err;
+
+	lock_sock(sk);
+	err = qrdma_accept_next(qrdma_sk(sk),
+				sock_rcvtimeo(sk, qrdma_accept_flags(how) & O_NONBLOCK), &child);
+	release_sock(sk);
+	if (err)
+		return err;
+	lock_sock(&child->sk);
+	sock_graft(&child->sk, newsock);
+	newsock->state = SS_CONNECTED;
+	release_sock(&child->sk);
+	return 0;
+}
+
+/*
  * Ending
  */
 
@@ -269,10 +345,16 @@ static int qrdma_shutdown(struct socket *sock, int how)
 	how++;
 	if ((how & ~SHUTDOWN_MASK) || !how)
 		return -EINVAL;
+	if (how & RCV_SHUTDOWN && READ_ONCE(sk->sk_state) == TCP_LISTEN) {
+		sock_unlisten(qs);
+		return 0;
+	}
 	lock_sock(sk);
-	if (sk->sk_state == TCP_SYN_SENT) {
-		sock_disconnect(qs);
+	if ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)) {
+		qrdma_link_abort(qs);
 		sock->state = SS_UNCONNECTED;
+	} else if (sk->sk_state == TCP_LISTEN) {
+		/* SHUT_WR: nothing is ever sent. */
 	} else if (sk->sk_state == TCP_CLOSE) {
 		err = -ENOTCONN;
 	} else {
@@ -300,8 +382,9 @@ static void sock_close_begin(struct qrdma_sock *qs)
 
 	qrdma_input_drain(qs);
 	/* With a connection that has ended there is nothing to deliver, nor to wait for. */
-	if (!qs->conn || sk->sk_state == TCP_SYN_SENT || qs->error.reason) {
-		sock_disconnect(qs);
+	if (!qs->conn || (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV) ||
+	    qs->error.reason) {
+		qrdma_link_abort(qs);
 		return;
 	}
 	qs->closing = true;
@@ -309,7 +392,7 @@ static void sock_close_begin(struct qrdma_sock *qs)
 	WRITE_ONCE(sk->sk_state, TCP_FIN_WAIT1);
 	if (abort || qs->readable) {
 		qrdma_stat_inc(QRDMA_STAT_ABORTED);
-		sock_abort(qs);
+		qrdma_link_abort(qs);
 		return;
 	}
 	qrdma_conn_finish(qs->conn, 0);
@@ -331,18 +414,13 @@ static int qrdma_release(struct socket *sock)
 	qs = qrdma_sk(sk);
 	if (sock_flag(sk, SOCK_LINGER) && !(current->flags & PF_EXITING))
 		timeo = sk->sk_lingertime;
+	sock_unlisten(qs);
 	lock_sock(sk);
 	if (qs->live) {
 		sock_close_begin(qs);
 		sk_stream_wait_close(sk, timeo);
 	}
-	if (qs->live) {
-		/* The connection's reference keeps the socket; link.c releases the port. */
-		qrdma_stat_inc(QRDMA_STAT_ORPHANS);
-	} else {
-		qrdma_sock_unbind(qs);
-	}
-	sock_orphan(sk);
+	qrdma_link_let_go(qs);
 	release_sock(sk);
 	sock->sk = NULL;
 	sock_prot_inuse_add(sock_net(sk), &qrdma_prot, -1);
@@ -381,12 +459,12 @@ static const struct proto_ops qrdma_proto_ops = {
 	.bind		= qrdma_bind,
 	.connect	= qrdma_connect,
 	.socketpair	= sock_no_socketpair,
-	.accept		= sock_no_accept,
+	.accept		= qrdma_accept,
 	.getname	= qrdma_getname,
 	.poll		= qrdma_poll,
 	.ioctl		= qrdma_ioctl,
 	.gettstamp	= sock_gettstamp,
-	.listen		= sock_no_listen,
+	.listen		= qrdma_listen,
 	.shutdown	= qrdma_shutdown,
 	.setsockopt	= qrdma_setsockopt,
 	.getsockopt	= qrdma_getsockopt,
@@ -415,8 +493,7 @@ static int qrdma_create(struct net *net, struct socket *sock, int protocol, int 
 	sk->sk_protocol = protocol;
 	sk->sk_state = TCP_CLOSE;
 	qs = qrdma_sk(sk);
-	qrdma_sock_init(qs, protocol == QRDMA_PROTO_IPV6, qrdma_link_work, qrdma_output_timer);
-	qrdma_link_init(qs);
+	qrdma_link_init(qs, protocol == QRDMA_PROTO_IPV6);
 	qrdma_setup_init(&qs->setup);
 	sock_prot_inuse_add(net, &qrdma_prot, 1);
 	return 0;
@@ -480,9 +557,12 @@ static int __init qrdma_init(void)
 	err = qrdma_crypto_start();
 	if (err)
 		return err;
-	err = qrdma_sock_start();
+	err = qrdma_inband_start();
 	if (err)
 		goto err_crypto;
+	err = qrdma_sock_start();
+	if (err)
+		goto err_inband;
 	err = qrdma_demux_start();
 	if (err)
 		goto err_sock;
@@ -530,6 +610,8 @@ err_demux:
 	qrdma_demux_stop();
 err_sock:
 	qrdma_sock_stop();
+err_inband:
+	qrdma_inband_stop();
 err_crypto:
 	qrdma_crypto_stop();
 	return err;
@@ -552,6 +634,7 @@ static void __exit qrdma_exit(void)
 	qrdma_output_stop();
 	qrdma_demux_stop();
 	qrdma_sock_stop();
+	qrdma_inband_stop();
 	qrdma_crypto_stop();
 }
 

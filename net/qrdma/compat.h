@@ -14,6 +14,7 @@
 #include <linux/types.h>
 #include <linux/crypto.h>
 #include <linux/hrtimer.h>
+#include <linux/net.h>
 #include <linux/socket.h>
 #include <crypto/aes.h>
 #include <crypto/chacha.h>
@@ -141,6 +142,23 @@ static inline void qrdma_hrtimer_setup(struct hrtimer *timer,
 	hrtimer_setup(timer, function, clock, mode);
 #endif
 }
+
+/* 6.10: accept() of proto_ops takes one structure for what were two arguments */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define QRDMA_ACCEPT_HOW	int how, bool kern
+
+static inline int qrdma_accept_flags(int how)
+{
+	return how;
+}
+#else
+#define QRDMA_ACCEPT_HOW	struct proto_accept_arg *how
+
+static inline int qrdma_accept_flags(struct proto_accept_arg *how)
+{
+	return how->flags;
+}
+#endif
 
 /* 6.19: addresses in bind() and connect() of proto_ops have a type that claims no size */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)

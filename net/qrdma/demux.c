@@ -11,6 +11,8 @@
 static struct rhashtable demux_table;
 static struct rhashtable demux_tokens;
 static siphash_key_t demux_token_key __read_mostly;
+/* of ids that clients have chosen; the bytes behind an id's end are zero */
+static struct rhashtable demux_first_table;
 
 /* The hash is keyed with a secret of its own, so chosen ids do not make long chains. */
 static const struct rhashtable_params demux_params = {
@@ -27,6 +29,13 @@ static const struct rhashtable_params demux_token_params = {
 	.automatic_shrinking = true,
 };
 
+static const struct rhashtable_params demux_first_params = {
+	.key_len = sizeof(struct qrdma_cid),
+	.key_offset = offsetof(struct qrdma_inband, first),
+	.head_offset = offsetof(struct qrdma_inband, first_node),
+	.automatic_shrinking = true,
+};
+
 int qrdma_demux_start(void)
 {
 	int err = rhashtable_init(&demux_table, &demux_params);
@@ -36,13 +45,23 @@ int qrdma_demux_start(void)
 	get_random_bytes(&demux_token_key, sizeof(demux_token_key));
 	err = rhashtable_init(&demux_tokens, &demux_token_params);
 	if (err)
-		rhashtable_destroy(&demux_table);
+		goto err_table;
+	err = rhashtable_init(&demux_first_table, &demux_first_params);
+	if (err)
+		goto err_tokens;
+	return 0;
+
+err_tokens:
+	rhashtable_destroy(&demux_tokens);
+err_table:
+	rhashtable_destroy(&demux_table);
 	return err;
 }
 
 void qrdma_demux_stop(void)
 {
 	rhashtable_destroy(&demux_tokens);
+	rhashtable_destroy(&demux_first_table);
 	rhashtable_destroy(&demux_table);
 }
 
@@ -101,4 +120,35 @@ struct qrdma_sock *qrdma_demux_find_token(const u8 *tail)
 struct qrdma_sock *qrdma_demux_find(const u8 *cid)
 {
 	return demux_find(&demux_table, cid, demux_params);
+}
+
+int qrdma_demux_insert_first(struct qrdma_inband *inband)
+{
+	int err = rhashtable_lookup_insert_fast(&demux_first_table, &inband->first_node,
+						demux_first_params);
+
+	return err == -EEXIST ? -EADDRINUSE : err;
+}
+
+void qrdma_demux_remove_first(struct qrdma_inband *inband)
+{
+	rhashtable_remove_fast(&demux_first_table, &inband->first_node, demux_first_params);
+}
+
+struct qrdma_sock *qrdma_demux_find_first(const u8 *cid, u32 len)
+{
+	struct qrdma_sock *qs = NULL;
+	struct qrdma_inband *inband;
+	struct qrdma_cid key = {};
+
+	if (len > sizeof(key.data))
+		return NULL;
+	key.len = len;
+	memcpy(key.data, cid, len);
+	rcu_read_lock();
+	inband = rhashtable_lookup(&demux_first_table, &key, demux_first_params);
+	if (inband && refcount_inc_not_zero(&inband->qs->sk.sk_refcnt))
+		qs = inband->qs;
+	rcu_read_unlock();
+	return qs;
 }

@@ -58,4 +58,26 @@ void qrdma_demux_set_token(struct qrdma_sock *qs, const u8 *token);
  */
 struct qrdma_sock *qrdma_demux_find_token(const u8 *tail);
 
+/**
+ * qrdma_demux_insert_first() - and those for the id that a client has chosen for a start
+ * @inband: a server's, with its @first
+ *
+ * The client sends to it until it has heard from the server (RFC 9000 s7.2).
+ *
+ * Return: as qrdma_demux_insert().
+ */
+int qrdma_demux_insert_first(struct qrdma_inband *inband);
+
+/** qrdma_demux_remove_first() - the mirror */
+void qrdma_demux_remove_first(struct qrdma_inband *inband);
+
+/**
+ * qrdma_demux_find_first() - the socket of an id that a client has chosen
+ * @cid: its bytes
+ * @len: number of them, up to QRDMA_CID_MAX
+ *
+ * Return: socket with a reference for the caller, NULL: none. Any context.
+ */
+struct qrdma_sock *qrdma_demux_find_first(const u8 *cid, u32 len);
+
 #endif /* QRDMA_DEMUX_H */

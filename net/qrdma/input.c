@@ -7,10 +7,15 @@
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "core/conn_hs.h"
 #include "demux.h"
 #include "input.h"
+#include "listen.h"
 #include "output.h"
 #include "reset.h"
+
+/* Datagrams that wait for an engine to be made: a client's first flight */
+#define INPUT_EARLY_MAX		8
 
 /**
  * struct input - one datagram between the lane and the engine
@@ -18,6 +23,7 @@
  * @node: on the socket's list of idle, or of opened, records
  * @turns: who comes second, the submitter or the completion, goes on with an asynchronous open
  * @err: its result
+ * @held: the engine had kept it for want of a key: @rx.buf is not a lane's buffer
  * @qs: socket; referenced while the open is in flight
  *
  * Owned by: the socket's lists, or the operation. @rx.buf holds the reference to the received
@@ -28,6 +34,7 @@ struct input {
 	struct list_head node;
 	atomic_t turns;
 	int err;
+	bool held;
 	struct qrdma_sock *qs;
 };
 
@@ -157,15 +164,17 @@ static bool input_open(struct qrdma_sock *qs, struct input *in)
 /* Apply an opened packet; note where it came from. */
 static u32 input_finish(struct qrdma_sock *qs, struct input *in)
 {
-	const struct qrdma_rxbuf *rxbuf = qrdma_rxbuf_of(in->rx.buf);
+	const struct qrdma_rxbuf *rxbuf;
 	u32 ev;
 
 	/* The clock is read for each packet: opening a batch takes longer than some round trips. */
 	ev = qrdma_conn_rx_finish(qs->conn, &in->rx, in->err, qrdma_sock_now());
 
+	if (in->held || in->rx.drop != QRDMA_DROP_NONE || !qs->path.peer)
+		return ev;
 	/* Design D3: answers go to the queue pair that the last authenticated packet came from. */
-	if (in->rx.drop == QRDMA_DROP_NONE && qs->path.peer &&
-	    ipv6_addr_equal(&rxbuf->saddr, &qs->path.peer->remote))
+	rxbuf = qrdma_rxbuf_of(in->rx.buf);
+	if (ipv6_addr_equal(&rxbuf->saddr, &qs->path.peer->remote))
 		qs->path.qpn = rxbuf->src_qp;
 	return ev;
 }
@@ -212,6 +221,7 @@ static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 		qrdma_buf_put(&rxbuf->buf);
 		return 0;
 	}
+	in->held = false;
 	in->rx.buf = &rxbuf->buf;
 	in->rx.data = rxbuf->buf.data + QRDMA_PORT_HDR_LEN;
 	in->rx.len = rxbuf->buf.len - QRDMA_PORT_HDR_LEN;
@@ -223,6 +233,22 @@ static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 		return ev;
 	}
 	return input_packets(qs, in);
+}
+
+u32 qrdma_input_held(struct qrdma_sock *qs)
+{
+	struct input *in;
+	u32 ev = 0;
+
+	while ((in = input_get(qs))) {
+		in->held = true;
+		if (!qrdma_conn_held(qs->conn, &in->rx)) {
+			input_put(qs, in);
+			break;
+		}
+		ev |= input_packets(qs, in);
+	}
+	return ev;
 }
 
 /* Packets whose asynchronous open has ended. */
@@ -266,6 +292,9 @@ static u32 input_process_todo(struct qrdma_sock *qs)
 	while (qs->rxq.inflight < QRDMA_ASYNC_MAX) {
 		rxbuf = list_first_entry_or_null(&qs->rxq.todo, struct qrdma_rxbuf, item.list);
 		if (!rxbuf)
+			break;
+		/* The engine is about to be made: link.c looks again then. */
+		if (qs->live && !qs->conn && qs->inband)
 			break;
 		list_del(&rxbuf->item.list);
 		if (!qs->live || !qs->conn) {
@@ -333,7 +362,7 @@ static void input_enqueue(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 	bool first = false, full;
 
 	spin_lock(&qs->rxq.lock);
-	full = qs->rxq.nr >= QRDMA_RXQ_MAX;
+	full = qs->rxq.nr >= (READ_ONCE(qs->conn) ? QRDMA_RXQ_MAX : INPUT_EARLY_MAX);
 	if (!full) {
 		list_add_tail(&rxbuf->item.list, &qs->rxq.in);
 		qs->rxq.nr++;
@@ -355,10 +384,25 @@ static struct qrdma_sock *input_find_reset(const struct qrdma_rxbuf *rxbuf)
 {
 	const u8 *data = rxbuf->buf.data + QRDMA_PORT_HDR_LEN, *tail;
 
-	if (rxbuf->buf.len <= QRDMA_PORT_HDR_LEN || data[0] & QRDMA_HDR_LONG)
-		return NULL;
 	tail = qrdma_hdr_reset_token(data, rxbuf->buf.len - QRDMA_PORT_HDR_LEN);
 	return tail ? qrdma_demux_find_token(tail) : NULL;
+}
+
+/*
+ * A datagram with a long header that is for no connection id of ours: for the id that a client has
+ * chosen, or from a new client.
+ */
+static struct qrdma_sock *input_find_first(const struct qrdma_rxbuf *rxbuf,
+					   const struct qrdma_hdr *hdr)
+{
+	struct qrdma_sock *qs = NULL;
+
+	if (hdr)
+		qs = qrdma_demux_find_first(hdr->dcid, hdr->dcid_len);
+	if (!qs)
+		qs = qrdma_listen_find(rxbuf->net, &rxbuf->daddr,
+				       get_unaligned_be16(rxbuf->buf.data + 2), rxbuf->ifindex);
+	return qs;
 }
 
 /*
@@ -371,7 +415,7 @@ static struct qrdma_sock *input_find_stray(const struct qrdma_rxbuf *rxbuf,
 	struct qrdma_sock *qs;
 
 	if (hdr->type != QRDMA_PKT_SHORT)
-		return NULL;
+		return input_find_first(rxbuf, hdr);
 	qs = input_find_reset(rxbuf);
 	if (!qs)
 		qrdma_reset_answer(rxbuf, hdr->dcid);
@@ -382,29 +426,28 @@ static struct qrdma_sock *input_find_stray(const struct qrdma_rxbuf *rxbuf,
 static struct qrdma_sock *input_find(const struct qrdma_rxbuf *rxbuf)
 {
 	const u8 *data = rxbuf->buf.data;
-	struct qrdma_sock *qs;
+	struct qrdma_sock *qs = NULL;
 	struct qrdma_hdr hdr;
+	bool ok;
 
-	if (rxbuf->buf.len <= QRDMA_PORT_HDR_LEN ||
-	    qrdma_hdr_parse(&hdr, data + QRDMA_PORT_HDR_LEN,
-			    rxbuf->buf.len - QRDMA_PORT_HDR_LEN) != QRDMA_HDR_OK) {
-		/* the shortest resets are too short for a packet */
-		qs = input_find_reset(rxbuf);
-		if (qs)
-			goto check;
+	if (rxbuf->buf.len <= QRDMA_PORT_HDR_LEN) {
 		qrdma_stat_inc(QRDMA_STAT_RX_HEADER);
 		return NULL;
 	}
-	if (hdr.dcid_len != QRDMA_CID_LEN) {
-		qrdma_stat_inc(QRDMA_STAT_RX_UNKNOWN);
-		return NULL;
-	}
-	qs = qrdma_demux_find(hdr.dcid) ?: input_find_stray(rxbuf, &hdr);
+	ok = qrdma_hdr_parse(&hdr, data + QRDMA_PORT_HDR_LEN,
+			     rxbuf->buf.len - QRDMA_PORT_HDR_LEN) == QRDMA_HDR_OK;
+	if (ok && hdr.dcid_len == QRDMA_CID_LEN)
+		qs = qrdma_demux_find(hdr.dcid);
+	if (!qs && ok)
+		qs = input_find_stray(rxbuf, &hdr);
+	else if (!qs && data[QRDMA_PORT_HDR_LEN] & QRDMA_HDR_LONG)
+		qs = input_find_first(rxbuf, NULL);
+	else if (!qs)	/* the shortest resets are too short for a packet */
+		qs = input_find_reset(rxbuf);
 	if (!qs) {
-		qrdma_stat_inc(QRDMA_STAT_RX_UNKNOWN);
+		qrdma_stat_inc(ok ? QRDMA_STAT_RX_UNKNOWN : QRDMA_STAT_RX_HEADER);
 		return NULL;
 	}
-check:
 	if (rxbuf->net && rxbuf->net != sock_net(&qs->sk)) {
 		qrdma_stat_inc(QRDMA_STAT_RX_NETNS);
 		goto drop;
@@ -424,10 +467,20 @@ void qrdma_input_rx(struct qrdma_lane *lane, struct qrdma_rxbuf *rxbuf)
 	struct qrdma_sock *qs = input_find(rxbuf);
 
 	qrdma_stat_inc(QRDMA_STAT_RX);
-	if (qs)
-		input_enqueue(qs, rxbuf);
-	else
+	if (!qs)
 		qrdma_buf_put(&rxbuf->buf);
+	else
+		qrdma_input_give(qs, rxbuf);
+}
+
+void qrdma_input_give(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
+{
+	local_bh_disable();
+	if (READ_ONCE(qs->listener))
+		qrdma_listen_give(qs, rxbuf);
+	else
+		input_enqueue(qs, rxbuf);
+	local_bh_enable();
 }
 
 void qrdma_input_drain(struct qrdma_sock *qs)

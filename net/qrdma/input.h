@@ -27,6 +27,23 @@ void qrdma_input_stop(void);
 void qrdma_input_rx(struct qrdma_lane *lane, struct qrdma_rxbuf *rxbuf);
 
 /**
+ * qrdma_input_give() - a datagram for a socket, or for a listener
+ * @qs: the reference is used up
+ * @rxbuf: the same
+ *
+ * Any context.
+ */
+void qrdma_input_give(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf);
+
+/**
+ * qrdma_input_held() - QRDMA_EV_HELD: packets that waited for a key go the way of all others
+ * @qs: socket, locked, with an engine
+ *
+ * Return: event bits.
+ */
+u32 qrdma_input_held(struct qrdma_sock *qs);
+
+/**
  * qrdma_input_drain() - a process has the socket lock: open what has arrived meanwhile
  * @qs: socket, locked
  *

@@ -6,8 +6,10 @@
 #include <linux/moduleparam.h>
 #include <linux/random.h>
 
+#include "core/conn_hs.h"
 #include "crypto.h"
 #include "demux.h"
+#include "inband.h"
 #include "input.h"
 #include "link.h"
 #include "output.h"
@@ -156,6 +158,7 @@ static int link_install_keys(struct qrdma_sock *qs)
 static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 {
 	struct qrdma_setup *setup = &qs->setup;
+	struct qrdma_hs_config hs;
 	struct qrdma_conn_config cfg = {
 		.aead = &qrdma_kernel_aead,
 		.is_server = setup->role == QRDMA_ROLE_SERVER,
@@ -177,13 +180,17 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 
 	if (cfg.max_datagram < QRDMA_DATAGRAM_MIN)
 		return -EMSGSIZE;
+	if (qs->inband) {
+		qrdma_inband_config(qs, &hs);
+		cfg.hs = &hs;
+	}
 	get_random_bytes(cfg.random, sizeof(cfg.random));
 	err = qrdma_conn_create(&cfg, qrdma_sock_now(), &qs->conn, GFP_KERNEL);
 	memzero_explicit(cfg.random, sizeof(cfg.random));
 	if (err)
 		return err;
 	qs->window = setup->local.initial_max_data;
-	err = link_install_keys(qs);
+	err = qs->inband ? qrdma_inband_begin(qs) : link_install_keys(qs);
 	if (!err)
 		err = link_take_path(qs, peer);
 	/* Nobody has promised anything yet: more than the usual first credit has to be there. */
@@ -196,9 +203,11 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 		qs->conn = NULL;
 		return err;
 	}
-	/* From here on packet numbers are used up: these keys are good for no other attempt. */
-	qs->spent = true;
-	qrdma_setup_drop_keys(setup);
+	/* From here on packet numbers are used up: those keys are good for no other attempt. */
+	if (!qs->inband) {
+		qs->spent = true;
+		qrdma_setup_drop_keys(setup);
+	}
 	qrdma_demux_set_token(qs, qrdma_conn_reset_token(qs->conn));
 	return 0;
 }
@@ -278,7 +287,7 @@ static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 		qrdma_output_run(qs, qrdma_conn_kick(qs->conn, now) | QRDMA_EV_TX);
 		return;
 	}
-	if (qs->sk.sk_state != TCP_SYN_SENT)
+	if (qs->sk.sk_state != TCP_SYN_SENT && qs->sk.sk_state != TCP_SYN_RECV)
 		return;
 	err = link_start(qs, peer);
 	if (err == -ESTALE)
@@ -288,6 +297,12 @@ static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 		return;
 	}
 	link_take_local(qs, peer);
+	if (qs->inband) {
+		/* Who connects may go on; and what a client has sent is looked at. */
+		qs->sk.sk_state_change(&qs->sk);
+		qrdma_input_drain(qs);
+		return;
+	}
 	/*
 	 * Both ends connect, in no order: who comes second does not leave the first waiting for
 	 * its probe time-out.
@@ -394,11 +409,6 @@ static const struct qrdma_peer_user_ops link_user_ops = {
 	.put	= link_put,
 };
 
-void qrdma_link_init(struct qrdma_sock *qs)
-{
-	qrdma_peer_user_init(&qs->path.user, &link_user_ops);
-}
-
 int qrdma_link_open(struct qrdma_sock *qs)
 {
 	struct sock *sk = &qs->sk;
@@ -408,6 +418,13 @@ int qrdma_link_open(struct qrdma_sock *qs)
 	err = qrdma_demux_insert(qs);
 	if (err)
 		return err;
+	if (qs->inband && qs->inband->first.len) {
+		err = qrdma_demux_insert_first(qs->inband);
+		if (err) {
+			qrdma_demux_remove(qs);
+			return err;
+		}
+	}
 	sock_hold(sk);
 	qrdma_stat_inc(QRDMA_STAT_CONNECTIONS);
 	memset(&qs->error, 0, sizeof(qs->error));
@@ -417,7 +434,8 @@ int qrdma_link_open(struct qrdma_sock *qs)
 	qs->path.err = 0;
 	qs->path.retries = 0;
 	WRITE_ONCE(sk->sk_shutdown, 0);
-	WRITE_ONCE(sk->sk_state, TCP_SYN_SENT);
+	WRITE_ONCE(sk->sk_state, qs->inband && qs->setup.role == QRDMA_ROLE_SERVER ? TCP_SYN_RECV :
+		   TCP_SYN_SENT);
 	qrdma_sock_set_alarm_ms(qs, QRDMA_ALARM_CONNECT, qs->setup.config.connect_timeout);
 	err = link_resolve(qs);
 	if (err) {
@@ -441,6 +459,8 @@ void qrdma_link_close(struct qrdma_sock *qs)
 	clear_bit(QRDMA_TODO_RETIRE, &qs->todo);
 	qrdma_demux_remove(qs);					/* 1 */
 	qrdma_demux_set_token(qs, NULL);
+	if (qs->inband && qs->inband->first.len)
+		qrdma_demux_remove_first(qs->inband);
 	qs->live = false;					/* 2 */
 	qrdma_peer_user_cancel(&qs->path.user);			/* 3 */
 	hrtimer_cancel(&qs->timer);				/* 4 */
@@ -452,6 +472,7 @@ void qrdma_link_close(struct qrdma_sock *qs)
 	link_drop_path(qs);					/* 6 */
 	qrdma_device_put(qs->path.last);
 	qs->path.last = NULL;
+	qrdma_inband_free(qs);
 	if (sock_flag(sk, SOCK_DEAD) || qs->error.reason == QRDMA_REASON_DEVICE_GONE) {
 		qrdma_conn_destroy(qs->conn);			/* 7 */
 		qs->conn = NULL;
@@ -465,6 +486,27 @@ void qrdma_link_close(struct qrdma_sock *qs)
 	}
 	qrdma_stat_dec(QRDMA_STAT_CONNECTIONS);
 	sock_put(sk);						/* 8 */
+}
+
+void qrdma_link_let_go(struct qrdma_sock *qs)
+{
+	/* The connection's reference keeps the socket; qrdma_link_close() releases the port. */
+	if (qs->live)
+		qrdma_stat_inc(QRDMA_STAT_ORPHANS);
+	else
+		qrdma_sock_unbind(qs);
+	sock_orphan(&qs->sk);
+}
+
+void qrdma_link_abort(struct qrdma_sock *qs)
+{
+	bool connecting = (1 << qs->sk.sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV);
+
+	if (qs->live && qs->conn)
+		qrdma_output_run(qs, qrdma_conn_close(qs->conn, QRDMA_APP_ABORT, true,
+						      qrdma_sock_now()) | QRDMA_EV_TX);
+	else
+		qrdma_sock_fail(qs, connecting ? ECONNRESET : 0, QRDMA_REASON_LOCAL_CLOSE);
 }
 
 /*
@@ -494,7 +536,7 @@ static void link_derive_key(struct qrdma_sock *qs, bool send)
 	aead->slot_put(from);
 }
 
-void qrdma_link_work(struct work_struct *work)
+static void link_work(struct work_struct *work)
 {
 	struct qrdma_sock *qs = container_of(work, struct qrdma_sock, work);
 	struct sock *sk = &qs->sk;
@@ -502,6 +544,8 @@ void qrdma_link_work(struct work_struct *work)
 	lock_sock(sk);
 	if (test_and_clear_bit(QRDMA_TODO_RETIRE, &qs->todo))
 		qrdma_link_close(qs);
+	if (test_and_clear_bit(QRDMA_TODO_INITIAL, &qs->todo))
+		qrdma_inband_rekey(qs);
 	if (test_and_clear_bit(QRDMA_TODO_KEYS, &qs->todo)) {
 		link_derive_key(qs, false);
 		link_derive_key(qs, true);
@@ -514,4 +558,10 @@ void qrdma_link_work(struct work_struct *work)
 		qrdma_output_run(qs, QRDMA_EV_TX);
 	release_sock(sk);
 	sock_put(sk);
+}
+
+void qrdma_link_init(struct qrdma_sock *qs, bool ipv6)
+{
+	qrdma_sock_init(qs, ipv6, link_work, qrdma_output_timer);
+	qrdma_peer_user_init(&qs->path.user, &link_user_ops);
 }

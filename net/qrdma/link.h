@@ -13,14 +13,15 @@
 
 #include "sock.h"
 
-/** qrdma_link_init() - for a new socket: who serves the peer's events */
-void qrdma_link_init(struct qrdma_sock *qs);
+/** qrdma_link_init() - fill a new socket, see qrdma_sock_init() */
+void qrdma_link_init(struct qrdma_sock *qs, bool ipv6);
 
 /**
  * qrdma_link_open() - begin to connect
- * @qs: socket, locked, bound, in TCP_CLOSE, with its setup complete and @remote set
+ * @qs: socket, locked, bound, in TCP_CLOSE, with @remote set, and its setup complete or @inband
  *
- * Afterwards the socket is in TCP_SYN_SENT; the rest happens by events.
+ * Afterwards the socket is in TCP_SYN_SENT, or in TCP_SYN_RECV where it is the server of a
+ * handshake in band; the rest happens by events. Context: process.
  *
  * Return: 0; -EADDRINUSE: our connection id is in use; what qrdma_peer_resolve() says.
  */
@@ -32,7 +33,17 @@ int qrdma_link_open(struct qrdma_sock *qs);
  */
 void qrdma_link_close(struct qrdma_sock *qs);
 
-/** qrdma_link_work() - the socket's work item, for qrdma_sock_init() */
-void qrdma_link_work(struct work_struct *work);
+/**
+ * qrdma_link_abort() - end the connection, or the attempt, without ceremony; the peer is told
+ * @qs: socket, locked. Harmless when there is none.
+ */
+void qrdma_link_abort(struct qrdma_sock *qs);
+
+/**
+ * qrdma_link_let_go() - nobody has this socket any more: its connection, if there is one, goes on
+ *	alone
+ * @qs: socket, locked; process context. The caller puts its reference.
+ */
+void qrdma_link_let_go(struct qrdma_sock *qs);
 
 #endif /* QRDMA_LINK_H */

@@ -30,6 +30,7 @@
  * @node: on the socket's list of idle records
  * @turns: who comes second, the submitter or the completion, goes on with an asynchronous seal
  * @err: its result
+ * @async: a seal of this datagram was asynchronous: the record has the references told below
  * @qs: socket; referenced while the seal is in flight
  * @buf: where the datagram is sealed to
  * @lane: where it goes; its device is referenced while the seal is in flight
@@ -45,6 +46,7 @@ struct output {
 	struct list_head node;
 	atomic_t turns;
 	int err;
+	bool async;
 	struct qrdma_sock *qs;
 	struct qrdma_txbuf *buf;
 	struct qrdma_lane *lane;
@@ -103,15 +105,13 @@ static void output_put(struct qrdma_sock *qs, struct output *out)
 }
 
 /*
- * The seal is done: protect the header, queue the datagram. Any context; the record keeps only
- * what is freed with it.
+ * The datagram is sealed, or is not to be: queue it. Any context; the record keeps only what is
+ * freed with it.
  */
 static void output_post(struct output *out)
 {
 	int err = out->err;
 
-	if (!err)
-		err = qrdma_tx_protect(&out->tx);
 	if (err) {
 		qrdma_stat_inc(QRDMA_STAT_TX_SEAL);
 	} else {
@@ -125,7 +125,19 @@ static void output_post(struct output *out)
 	out->err = err;
 }
 
-/* The second of submitter and completion is here: nobody else knows the record any more. */
+/* From the first asynchronous seal on the record has references of its own. */
+static void output_hold(struct output *out)
+{
+	if (out->async)
+		return;
+	out->async = true;
+	sock_hold(&out->qs->sk);
+	qrdma_device_get(out->lane->dev);
+	qrdma_ah_get(out->ah);
+	atomic_inc(&out->qs->txq.inflight);
+}
+
+/* The datagram came to its end on the asynchronous way: nobody else knows the record any more. */
 static void output_finish_async(struct output *out)
 {
 	struct qrdma_sock *qs = out->qs;
@@ -142,13 +154,47 @@ static void output_finish_async(struct output *out)
 	sock_put(&qs->sk);
 }
 
+/* A packet is sealed: protect its header. Return: is there another in the datagram? */
+static bool output_more(struct output *out)
+{
+	if (!out->err)
+		out->err = qrdma_tx_protect(&out->tx);
+	return !out->err && qrdma_tx_next(&out->tx);
+}
+
+/*
+ * Seal packet after packet. Return: true when the datagram is complete, or has failed; false: the
+ * completion of a seal goes on with it.
+ */
+static bool output_packets(struct output *out)
+{
+	int err;
+
+	do {
+		atomic_set(&out->turns, 0);
+		err = out->tx.aead->seal(&out->tx.op);
+		if (err != -EINPROGRESS) {
+			out->err = err;
+			continue;
+		}
+		/* From here on @err is the completion's, which may have been here already. */
+		output_hold(out);
+		if (atomic_inc_return(&out->turns) != 2)
+			return false;
+	} while (output_more(out));
+	return true;
+}
+
 static void output_sealed(struct qrdma_aead_op *op, int err)
 {
 	struct output *out = container_of(op, struct output, tx.op);
 
 	out->err = err;
-	if (atomic_inc_return(&out->turns) == 2)
-		output_finish_async(out);
+	if (atomic_inc_return(&out->turns) != 2)
+		return;
+	if (output_more(out) && !output_packets(out))
+		return;
+	output_finish_async(out);
 }
 
 /*
@@ -158,39 +204,33 @@ static void output_sealed(struct qrdma_aead_op *op, int err)
 static bool output_seal(struct qrdma_sock *qs, struct output *out)
 {
 	struct qrdma_path *path = &qs->path;
-	bool ok;
-	int err;
+	bool ok, over;
 
 	out->qs = qs;
 	out->lane = path->lane;
 	out->ah = out->tx.ect && path->ah_ect ? path->ah_ect : path->ah;
 	out->qpn = path->qpn;
 	out->qkey = path->peer->qkey;
+	out->async = false;
 	out->tx.op.done = output_sealed;
-	atomic_set(&out->turns, 0);
 	/*
 	 * A softirq in the middle of this would find the processor's vector unit taken: what it
 	 * seals and opens would go to a worker, and come back behind its successors.
 	 */
 	local_bh_disable();
-	err = out->tx.aead->seal(&out->tx.op);
-	if (err != -EINPROGRESS) {
-		out->err = err;
+	over = output_packets(out);
+	if (over && !out->async)
 		output_post(out);
-		local_bh_enable();
-		ok = !out->err;
-		output_put(qs, out);
-		return ok;
-	}
 	local_bh_enable();
-	/* From here on @err of the record is the completion's, which may have been here already. */
-	sock_hold(&qs->sk);
-	qrdma_device_get(out->lane->dev);
-	qrdma_ah_get(out->ah);
-	atomic_inc(&qs->txq.inflight);
-	if (atomic_inc_return(&out->turns) == 2)
+	if (!over)
+		return true;
+	if (out->async) {
 		output_finish_async(out);
-	return true;
+		return true;
+	}
+	ok = !out->err;
+	output_put(qs, out);
+	return ok;
 }
 
 static struct output_waiters *output_waiters_of(const struct qrdma_lane *lane)

@@ -106,6 +106,39 @@ int qrdma_port_take(struct qrdma_port *port, u16 num)
 	return err;
 }
 
+void qrdma_port_share(struct qrdma_port *port, const struct qrdma_port *from,
+		      const struct in6_addr *addr)
+{
+	mutex_lock(&port_mutex);
+	port->net = from->net;
+	port->addr = *addr;
+	port->num = from->num;
+	port->ifindex = from->ifindex;
+	port->reuse = from->reuse;
+	hash_add(port_table, &port->node, port_key(port->net, port->num));
+	mutex_unlock(&port_mutex);
+}
+
+int qrdma_port_listen(struct qrdma_port *port, bool listening)
+{
+	const struct qrdma_port *other;
+	int err = 0;
+
+	mutex_lock(&port_mutex);
+	port->listening = listening;
+	hash_for_each_possible(port_table, other, node, port_key(port->net, port->num)) {
+		/* Those that share the port are connections, which stand in nobody's way. */
+		if (listening && other != port && other->num == port->num &&
+		    net_eq(other->net, port->net) && other->listening &&
+		    qrdma_port_conflict(port, other))
+			err = -EADDRINUSE;
+	}
+	if (err)
+		port->listening = false;
+	mutex_unlock(&port_mutex);
+	return err;
+}
+
 void qrdma_port_release(struct qrdma_port *port)
 {
 	mutex_lock(&port_mutex);

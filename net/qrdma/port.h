@@ -54,6 +54,23 @@ struct qrdma_port {
  */
 int qrdma_port_take(struct qrdma_port *port, u16 num);
 
+/**
+ * qrdma_port_share() - another entry for a port that is taken: an accepted socket has its
+ * listener's
+ * @port: zeroed
+ * @from: the listener's
+ * @addr: local address of the connection, IPv4 mapped
+ */
+void qrdma_port_share(struct qrdma_port *port, const struct qrdma_port *from,
+		      const struct in6_addr *addr);
+
+/**
+ * qrdma_port_listen() - a taken port is listened on, or no more
+ *
+ * Return: 0, -EADDRINUSE: another one listens on it.
+ */
+int qrdma_port_listen(struct qrdma_port *port, bool listening);
+
 /** qrdma_port_release() - give it back; no effect when none was taken */
 void qrdma_port_release(struct qrdma_port *port);
 

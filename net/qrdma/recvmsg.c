@@ -6,6 +6,8 @@
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
 
+#include "accept.h"
+#include "inband.h"
 #include "input.h"
 #include "output.h"
 #include "recvmsg.h"
@@ -150,6 +152,7 @@ static ssize_t recvmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, size_t l
 int qrdma_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = sock->sk;
+	struct qrdma_sock *qs = qrdma_sk(sk);
 	ssize_t ret;
 
 	if (flags & MSG_ERRQUEUE)
@@ -158,7 +161,11 @@ int qrdma_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags
 		return -EINVAL;
 	msg->msg_namelen = 0;
 	lock_sock(sk);
-	ret = recvmsg_bytes(qrdma_sk(sk), msg, len, flags, sock_rcvtimeo(sk, flags & MSG_DONTWAIT));
+	if (qrdma_sock_handshaking(qs))
+		ret = qrdma_inband_recvmsg(qs, msg, len, flags);
+	else
+		ret = recvmsg_bytes(qs, msg, len, flags,
+				    sock_rcvtimeo(sk, flags & MSG_DONTWAIT));
 	release_sock(sk);
 	return ret;
 }
@@ -174,12 +181,18 @@ __poll_t qrdma_poll(struct file *file, struct socket *sock, struct poll_table_st
 	sock_poll_wait(file, sock, wait);
 	state = READ_ONCE(sk->sk_state);
 	shutdown = READ_ONCE(sk->sk_shutdown);
+	if (state == TCP_LISTEN)
+		return qrdma_accept_readable(qs) ? EPOLLIN | EPOLLRDNORM : 0;
 
 	if (shutdown == SHUTDOWN_MASK || state == TCP_CLOSE)
 		mask |= EPOLLHUP;
 	if (shutdown & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (state != TCP_SYN_SENT) {
+	if (qrdma_sock_handshaking(qs)) {
+		mask |= EPOLLOUT | EPOLLWRNORM;
+		if (qrdma_sock_crypto_readable(qs))
+			mask |= EPOLLIN | EPOLLRDNORM;
+	} else if (state != TCP_SYN_SENT && state != TCP_SYN_RECV) {
 		if (READ_ONCE(qs->readable) >= qrdma_sock_lowat(qs) || READ_ONCE(qs->rx_reset))
 			mask |= EPOLLIN | EPOLLRDNORM;
 		if (shutdown & SEND_SHUTDOWN) {

@@ -7,6 +7,7 @@
  */
 #include <linux/uio.h>
 
+#include "inband.h"
 #include "input.h"
 #include "output.h"
 #include "sendmsg.h"
@@ -136,12 +137,23 @@ int qrdma_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = sock->sk;
 	struct qrdma_sock *qs = qrdma_sk(sk);
+	int level = -ENOENT;
 	ssize_t ret;
 	long timeo;
 
 	if (msg->msg_flags & (MSG_OOB | MSG_FASTOPEN))
 		return -EOPNOTSUPP;
+	if (msg->msg_controllen) {
+		level = qrdma_inband_level(msg);
+		if (level < 0 && level != -ENOENT)
+			return level;
+	}
 	lock_sock(sk);
+	if (level >= 0) {
+		ret = qrdma_inband_sendmsg(qs, msg, level);
+		release_sock(sk);
+		return ret;
+	}
 	timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	ret = 0;
 	if (!sendmsg_connected(sk))

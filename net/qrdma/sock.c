@@ -6,6 +6,7 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
+#include "core/conn_hs.h"
 #include "crypto.h"
 #include "sock.h"
 
@@ -22,12 +23,54 @@ void qrdma_sock_stop(void)
 	destroy_workqueue(sock_wq);
 }
 
+bool qrdma_sock_queue(struct work_struct *work)
+{
+	return queue_work(sock_wq, work);
+}
+
 void qrdma_sock_todo(struct qrdma_sock *qs, int bit)
 {
 	set_bit(bit, &qs->todo);
 	sock_hold(&qs->sk);
-	if (!queue_work(sock_wq, &qs->work))
+	if (!qrdma_sock_queue(&qs->work))
 		sock_put(&qs->sk);
+}
+
+bool qrdma_sock_handshaking(const struct qrdma_sock *qs)
+{
+	const struct qrdma_inband *inband;
+	bool ready;
+
+	if (!((1 << READ_ONCE(qs->sk.sk_state)) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
+		return false;
+	rcu_read_lock();
+	inband = READ_ONCE(qs->inband);
+	ready = inband && READ_ONCE(inband->ready) && !READ_ONCE(inband->complete);
+	rcu_read_unlock();
+	return ready;
+}
+
+bool qrdma_sock_crypto_readable(const struct qrdma_sock *qs)
+{
+	const struct qrdma_inband *inband;
+	bool readable;
+
+	rcu_read_lock();
+	inband = READ_ONCE(qs->inband);
+	readable = inband && READ_ONCE(inband->readable);
+	rcu_read_unlock();
+	return readable;
+}
+
+void qrdma_sock_look_at_crypto(struct qrdma_sock *qs)
+{
+	bool readable = false;
+	const u8 *data;
+	int level;
+
+	for (level = 0; level < QRDMA_ENCS && !readable; level++)
+		readable = qrdma_conn_crypto_peek(qs->conn, level, &data) > 0;
+	WRITE_ONCE(qs->inband->readable, readable);
 }
 
 /*
@@ -69,6 +112,7 @@ static void sock_destruct(struct sock *sk)
 
 	qrdma_conn_destroy(qs->conn);
 	qrdma_setup_drop_keys(&qs->setup);
+	kfree(qs->listener);
 	qrdma_stat_dec(QRDMA_STAT_SOCKETS);
 }
 
@@ -110,6 +154,11 @@ void qrdma_sock_unbind(struct qrdma_sock *qs)
 	qrdma_sidr_unserve(qs->port.net);
 }
 
+static bool sock_connecting(const struct sock *sk)
+{
+	return (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV);
+}
+
 static void sock_set_error(struct qrdma_sock *qs, int err)
 {
 	WRITE_ONCE(qs->sk.sk_err, err);
@@ -121,7 +170,7 @@ static void sock_ended(struct qrdma_sock *qs, int state, int err)
 {
 	struct sock *sk = &qs->sk;
 
-	if (sk->sk_state == TCP_SYN_SENT)
+	if (sock_connecting(sk))
 		qrdma_stat_inc(QRDMA_STAT_FAILED);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	WRITE_ONCE(sk->sk_state, state);
@@ -133,6 +182,9 @@ static void sock_ended(struct qrdma_sock *qs, int state, int err)
 
 static u32 sock_reason(const struct qrdma_conn_error *error)
 {
+	/* RFC 9001 s4.8 */
+	if (!error->app && error->code >= 0x100 && error->code < 0x200)
+		return QRDMA_REASON_HANDSHAKE;
 	switch (error->err) {
 	case ETIMEDOUT:
 		return QRDMA_REASON_IDLE;
@@ -165,7 +217,10 @@ static void sock_on_closed(struct qrdma_sock *qs)
 	if (error.stateless)
 		qrdma_stat_inc(QRDMA_STAT_RESET_GOT);
 
-	if (qs->sk.sk_state == TCP_SYN_SENT && !error.err)
+	/* Who spoke TLS knows better what it means. */
+	if (qs->inband && qs->inband->err && !error.remote)
+		error.err = qs->inband->err;
+	if (sock_connecting(&qs->sk) && !error.err)
 		error.err = ECONNRESET;
 	if (qs->sk.sk_state == TCP_ESTABLISHED && error.remote && !error.err)
 		state = TCP_CLOSE_WAIT;
@@ -176,9 +231,10 @@ static void sock_on_established(struct qrdma_sock *qs)
 {
 	struct sock *sk = &qs->sk;
 
-	if (sk->sk_state != TCP_SYN_SENT)
+	if (!sock_connecting(sk))
 		return;
 	qrdma_sock_clear_alarm(qs, QRDMA_ALARM_CONNECT);
+	qs->spent = true;
 	WRITE_ONCE(sk->sk_state, TCP_ESTABLISHED);
 	qrdma_stat_inc(QRDMA_STAT_ESTABLISHED);
 	sk->sk_state_change(sk);
@@ -240,8 +296,14 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 		ev |= qrdma_conn_close(qs->conn, qrdma_conn_readable(qs->conn, 0) ?
 				       QRDMA_APP_ABORT : QRDMA_APP_CLOSE, true, qrdma_sock_now());
 	sock_mirror(qs, ev);
+	if ((ev & QRDMA_EV_CRYPTO) && qs->inband) {
+		qrdma_sock_look_at_crypto(qs);
+		sk->sk_data_ready(sk);
+	}
 	if (ev & QRDMA_EV_CLOSED)
 		sock_on_closed(qs);
+	if (ev & QRDMA_EV_INITIAL_KEYS)
+		qrdma_sock_todo(qs, QRDMA_TODO_INITIAL);
 	if (ev & QRDMA_EV_NEED_KEY)
 		qrdma_sock_todo(qs, QRDMA_TODO_KEYS);
 	if (ev & QRDMA_EV_LOSS) {

@@ -15,10 +15,10 @@
  * under sk_lock.slock, so no bit is missed.
  *
  * Order, outer to inner; nothing is taken against it:
- *	1. socket lock
+ *	1. socket lock; of a listener before that of a child
  *	2. port table mutex (process context only)
  *	3. batch list of a CPU (input.c), waiters for a send buffer (output.c); never together
- *	4. rxq.lock of one socket
+ *	4. rxq.lock of one socket; lock of a listener (listen.h)
  *	5. locks of the verbs layer as lane.h lists them, the rhashtable's of demux.c
  * Upward calls of the verbs layer and completions of the AEAD come with none of these held.
  *
@@ -36,9 +36,9 @@
  * LIFE OF A CONNECTION
  * ====================
  * connect(): id into demux, peer asked for -> peer READY: engine made, lane and address handle
- * taken, first packet -> first authenticated packet: ESTABLISHED -> closed by either side, or
- * given up -> retire. Retiring is the only way out, and its order is (qrdma_link_close(), process
- * context, socket lock):
+ * taken, first packet -> first authenticated packet, or in band TLS is done: ESTABLISHED -> closed
+ * by either side, or given up -> retire. Retiring is the only way out, and its order is
+ * (qrdma_link_close(), process context, socket lock):
  *	1. out of demux: no lookup finds the socket any more; one that had found it has a reference
  *	   of its own and, after the lock, sees @live false;
  *	2. @live false: nothing arms the timer, queues work or sends from here on;
@@ -149,6 +149,7 @@ enum {
 	QRDMA_TODO_RESOLVE,	/* ask for the peer again */
 	QRDMA_TODO_RETIRE,	/* the connection is over */
 	QRDMA_TODO_SEND,	/* operations of the AEAD have ended: there is room for more */
+	QRDMA_TODO_INITIAL,	/* derive the Initial keys anew, after a Retry */
 };
 
 /**
@@ -262,13 +263,41 @@ struct qrdma_txq {
 };
 
 /**
+ * struct qrdma_inband - a handshake in band
+ * @qs: the socket
+ * @first: server: destination connection id of the client's first packets (RFC 9000 s7.2), key of
+ *	demux.c
+ * @first_node: in its table
+ * @slot: Initial keys of both directions (index: send), until the engine has them
+ * @ready: handshake bytes can be sent
+ * @complete: QRDMA_HANDSHAKE_RESULT has told that TLS is done
+ * @readable: some can be read; for poll() and waits without the lock
+ * @err: errno that QRDMA_HANDSHAKE_RESULT has told, positive
+ *
+ * Owned by: the socket, from before qrdma_link_open() to qrdma_link_close(); freed by RCU.
+ * Protected by: the socket lock.
+ */
+struct qrdma_inband {
+	struct qrdma_sock *qs;
+	struct qrdma_cid first;
+	struct rhash_head first_node;
+	struct qrdma_slot *slot[2];
+	bool ready;
+	bool complete;
+	bool readable;
+	int err;
+	struct rcu_head rcu;
+};
+
+/**
  * struct qrdma_sock - a socket of AF_QRDMA
  * @sk: must be first
  * @ipv6: made with QRDMA_PROTO_IPV6
  * @bound: there is a local port
  * @local_any: not to an address: the path decides
  * @live: there is a connection or an attempt at one: from qrdma_link_open() to qrdma_link_close()
- * @spent: the keys were used; the socket cannot connect again
+ * @spent: the keys were used, or the connection was established in band; the socket cannot connect
+ *	again
  * @closing: close() was called; the kernel goes on alone until all is delivered
  * @acked: all that was written, and FIN, is acknowledged
  * @local: bound or connected address and port
@@ -280,6 +309,8 @@ struct qrdma_txq {
  * @cid_node: in its table
  * @token_hash: of the peer's stateless reset token, key of demux.c; 0: none is entered
  * @token_node: in its table
+ * @inband: of a handshake in band, until the connection retires; NULL: it runs out of band
+ * @listener: the socket listens, or did; until its memory goes
  * @path: the way to the peer
  * @rxq: input
  * @txq: output
@@ -319,6 +350,8 @@ struct qrdma_sock {
 	struct rhash_head cid_node;
 	u64 token_hash;
 	struct rhash_head token_node;
+	struct qrdma_inband *inband;
+	struct qrdma_listener *listener;
 	struct qrdma_path path;
 	struct qrdma_rxq rxq;
 	struct qrdma_txq txq;
@@ -368,6 +401,9 @@ void qrdma_setup_drop_keys(struct qrdma_setup *setup);
  * lock, but for QRDMA_TODO_SEND, which needs only a reference.
  */
 void qrdma_sock_todo(struct qrdma_sock *qs, int bit);
+
+/** qrdma_sock_queue() - queue_work() on the queue of the sockets. Return: false: it was queued. */
+bool qrdma_sock_queue(struct work_struct *work);
 
 /**
  * qrdma_sock_react() - do what the engine's event bits ask for, but for sending
@@ -436,6 +472,15 @@ static inline u32 qrdma_sock_rx_cap(const struct qrdma_sock *qs)
 
 	return min_t(u64, window * 5 + (64 << 10), INT_MAX);
 }
+
+/** qrdma_sock_handshaking() - handshake bytes are to be moved. Any context, no lock. */
+bool qrdma_sock_handshaking(const struct qrdma_sock *qs);
+
+/** qrdma_sock_crypto_readable() - some can be read. Any context, no lock. */
+bool qrdma_sock_crypto_readable(const struct qrdma_sock *qs);
+
+/** qrdma_sock_look_at_crypto() - can handshake bytes be read now? Socket lock, with an engine. */
+void qrdma_sock_look_at_crypto(struct qrdma_sock *qs);
 
 /** qrdma_sock_now() - the clock of the engine and of all alarms, ns */
 static inline u64 qrdma_sock_now(void)

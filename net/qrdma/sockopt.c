@@ -11,6 +11,7 @@
 #include <net/ipv6.h>
 
 #include "crypto.h"
+#include "inband.h"
 #include "output.h"
 #include "reset.h"
 #include "sockopt.h"
@@ -255,6 +256,7 @@ static int sockopt_set_config(struct qrdma_sock *qs, const struct qrdma_config *
 	if (config->congestion > QRDMA_CONG_NEWRENO || config->granularity > USEC_PER_SEC ||
 	    config->connect_timeout > QRDMA_ALARM_MS_MAX ||
 	    config->linger_timeout > QRDMA_ALARM_MS_MAX ||
+	    config->handshake > QRDMA_HANDSHAKE_SELF || config->reserved2 ||
 	    !sockopt_zero(config->reserved, sizeof(config->reserved)))
 		return -EINVAL;
 	err = sockopt_unconnected(qs);
@@ -312,8 +314,12 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	u32 len = sockopt_secret_len(s->type);
 	int err;
 
-	if (s->send > 1 || s->level != QRDMA_CRYPTO_APP || s->reserved || !len ||
+	if (s->send > 1 || s->reserved || !len ||
 	    !sockopt_zero(s->secret + len, sizeof(s->secret) - len))
+		return -EINVAL;
+	if (qs->inband)
+		return qrdma_inband_secret(qs, s, len);
+	if (s->level != QRDMA_CRYPTO_APP)
 		return -EINVAL;
 	if (sockopt_same_secret(qs, s, len))
 		return -EEXIST;
@@ -343,6 +349,32 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	return 0;
 }
 
+static int sockopt_set_result(struct qrdma_sock *qs, const struct qrdma_handshake_result *result)
+{
+	if (result->error > MAX_ERRNO || (!result->error && result->alert) ||
+	    !sockopt_zero(result->reserved, sizeof(result->reserved)))
+		return -EINVAL;
+	return qrdma_inband_result(qs, result);
+}
+
+/* The one option whose value is of no fixed size */
+static int sockopt_set_params_ext(struct qrdma_sock *qs, sockptr_t optval, unsigned int optlen)
+{
+	u8 *data;
+	int err;
+
+	if (!optlen || optlen > QRDMA_TRANSPORT_PARAM_EXT_MAX)
+		return -EINVAL;
+	data = memdup_sockptr(optval, optlen);
+	if (IS_ERR(data))
+		return PTR_ERR(data);
+	lock_sock(&qs->sk);
+	err = qrdma_inband_set_params(qs, data, optlen);
+	release_sock(&qs->sk);
+	kfree(data);
+	return err;
+}
+
 static int sockopt_set_v6only(struct qrdma_sock *qs, sockptr_t optval, unsigned int optlen)
 {
 	int val;
@@ -365,6 +397,7 @@ union sockopt_value {
 	struct qrdma_transport_param param;
 	struct qrdma_config config;
 	struct qrdma_crypto_secret secret;
+	struct qrdma_handshake_result result;
 	struct qrdma_info info;
 };
 
@@ -384,6 +417,8 @@ static int sockopt_set_size(int optname)
 		return sizeof(struct qrdma_config);
 	case QRDMA_CRYPTO_SECRET:
 		return sizeof(struct qrdma_crypto_secret);
+	case QRDMA_HANDSHAKE_RESULT:
+		return sizeof(struct qrdma_handshake_result);
 	}
 	return -1;
 }
@@ -403,6 +438,8 @@ static int sockopt_set(struct qrdma_sock *qs, int optname, const union sockopt_v
 		return sockopt_set_config(qs, &val->config);
 	case QRDMA_CRYPTO_SECRET:
 		return sockopt_set_secret(qs, &val->secret);
+	case QRDMA_HANDSHAKE_RESULT:
+		return sockopt_set_result(qs, &val->result);
 	}
 	return -ENOPROTOOPT;
 }
@@ -422,6 +459,8 @@ int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optv
 	}
 	if (level != SOL_QRDMA)
 		return -ENOPROTOOPT;
+	if (optname == QRDMA_TRANSPORT_PARAM_EXT)
+		return sockopt_set_params_ext(qrdma_sk(sk), optval, optlen);
 	size = sockopt_set_size(optname);
 	if (size < 0)
 		return -ENOPROTOOPT;
@@ -440,9 +479,14 @@ int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optv
 
 static u8 sockopt_state(const struct qrdma_sock *qs)
 {
+	if (qrdma_sock_handshaking(qs))
+		return QRDMA_STATE_HANDSHAKE;
 	switch (qs->sk.sk_state) {
 	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
 		return QRDMA_STATE_CONNECTING;
+	case TCP_LISTEN:
+		return QRDMA_STATE_LISTEN;
 	case TCP_ESTABLISHED:
 		return QRDMA_STATE_ESTABLISHED;
 	case TCP_CLOSE_WAIT:
@@ -588,6 +632,29 @@ static int sockopt_get_v6only(struct sock *sk, char __user *optval, int __user *
 	return 0;
 }
 
+/* And those that one gets */
+static int sockopt_get_bytes(struct qrdma_sock *qs, int optname, char __user *optval,
+			     int __user *optlen, int len)
+{
+	int size = min_t(int, len, optname == QRDMA_SESSION_TICKET ? SZ_16K :
+			 QRDMA_TRANSPORT_PARAM_EXT_MAX);
+	u8 *data = kmalloc(max(size, 1), GFP_KERNEL_ACCOUNT);
+	int n;
+
+	if (!data)
+		return -ENOMEM;
+	lock_sock(&qs->sk);
+	if (optname == QRDMA_SESSION_TICKET)
+		n = qrdma_inband_get_ticket(qs, data, size);
+	else
+		n = qrdma_inband_get_params(qs, data, size);
+	release_sock(&qs->sk);
+	if (n >= 0 && (put_user(n, optlen) || copy_to_user(optval, data, n)))
+		n = -EFAULT;
+	kfree(data);
+	return min(n, 0);
+}
+
 int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
 		     int __user *optlen)
 {
@@ -604,6 +671,8 @@ int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *o
 	if (level != SOL_QRDMA)
 		return -ENOPROTOOPT;
 
+	if (optname == QRDMA_TRANSPORT_PARAM_EXT || optname == QRDMA_SESSION_TICKET)
+		return sockopt_get_bytes(qrdma_sk(sk), optname, optval, optlen, len);
 	memset(&val, 0, sizeof(val));
 	if (optname == QRDMA_TRANSPORT_PARAM && len >= (int)sizeof(val.param) &&
 	    get_user(val.param.remote, &((struct qrdma_transport_param __user *)optval)->remote))

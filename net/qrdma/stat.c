@@ -16,6 +16,7 @@ static const char * const stat_names[__QRDMA_STAT_MAX] = {
 	[QRDMA_STAT_RX_PORT]		= "rx_drop_port",
 	[QRDMA_STAT_RX_FULL]		= "rx_drop_queue_full",
 	[QRDMA_STAT_RX_NOMEM]		= "rx_drop_no_memory",
+	[QRDMA_STAT_LISTEN_FULL]	= "rx_drop_backlog",
 	[QRDMA_STAT_RX_LATE]		= "rx_drop_connection_ended",
 	[QRDMA_STAT_RX_DEFERRED]	= "rx_deferred",
 	[QRDMA_STAT_TX]			= "tx",

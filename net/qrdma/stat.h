@@ -21,7 +21,8 @@
  *	socket's
  * @QRDMA_STAT_RX_PORT: dropped: the destination port is not the socket's
  * @QRDMA_STAT_RX_FULL: dropped: the socket's input queue is full
- * @QRDMA_STAT_RX_NOMEM: dropped: no memory for a record
+ * @QRDMA_STAT_RX_NOMEM: dropped: no memory for a record, or for a new connection
+ * @QRDMA_STAT_LISTEN_FULL: dropped: the listener's backlog or queue is full
  * @QRDMA_STAT_RX_LATE: dropped: the connection ended before the datagram was looked at
  * @QRDMA_STAT_RX_DEFERRED: batches that waited for the socket's user
  * @QRDMA_STAT_TX: datagrams handed to a lane
@@ -50,6 +51,7 @@ enum qrdma_stat_item {
 	QRDMA_STAT_RX_PORT,
 	QRDMA_STAT_RX_FULL,
 	QRDMA_STAT_RX_NOMEM,
+	QRDMA_STAT_LISTEN_FULL,
 	QRDMA_STAT_RX_LATE,
 	QRDMA_STAT_RX_DEFERRED,
 	QRDMA_STAT_TX,

@@ -236,7 +236,13 @@ TEST(config)
 	d.connect_timeout = ~0u;
 	EXPECT_ERRNO(set(fd, QRDMA_CONFIG, &d, sizeof(d)), EINVAL);
 	d = c;
-	d.reserved[1] = 1;
+	d.handshake = QRDMA_HANDSHAKE_SELF + 1;
+	EXPECT_ERRNO(set(fd, QRDMA_CONFIG, &d, sizeof(d)), EINVAL);
+	d = c;
+	d.reserved2 = 1;
+	EXPECT_ERRNO(set(fd, QRDMA_CONFIG, &d, sizeof(d)), EINVAL);
+	d = c;
+	d.reserved[0] = 1;
 	EXPECT_ERRNO(set(fd, QRDMA_CONFIG, &d, sizeof(d)), EINVAL);
 }
 

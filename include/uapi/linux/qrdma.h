@@ -41,6 +41,18 @@
 /* struct qrdma_transport_param, set and get; get looks at "remote" of the caller's buffer */
 #define QRDMA_TRANSPORT_PARAM	8
 #define QRDMA_CONFIG		9	/* struct qrdma_config, set before connect() and get */
+/* struct qrdma_handshake_result, set: how TLS ended */
+#define QRDMA_HANDSHAKE_RESULT	10
+/*
+ * bytes, up to QRDMA_TRANSPORT_PARAM_EXT_MAX: value of the TLS extension quic_transport_parameters;
+ * get: ours, set: the peer's; EPROTO: they are refused, and the connection closes
+ */
+#define QRDMA_TRANSPORT_PARAM_EXT	11
+/*
+ * bytes, get: TLS messages that came after the handshake (NewSessionTicket) and were not yet
+ * fetched; ENODATA: none
+ */
+#define QRDMA_SESSION_TICKET	12
 /* struct qrdma_crypto_secret, set only: secrets go in, never out */
 #define QRDMA_CRYPTO_SECRET	13
 #define QRDMA_INFO		64	/* struct qrdma_info, get */
@@ -93,6 +105,8 @@ struct qrdma_connection_close {
 #define QRDMA_REASON_NO_MEMORY		13
 /* the peer's host has lost the connection, it was restarted (RFC 9000 s10.3) */
 #define QRDMA_REASON_PEER_LOST		14
+/* TLS failed: the alert is the code's low byte, and "remote" tells whose it was */
+#define QRDMA_REASON_HANDSHAKE		15
 
 #define QRDMA_RESET_TOKEN_SIZE	16
 
@@ -129,6 +143,16 @@ struct qrdma_transport_param {
 #define QRDMA_CONG_CUBIC	0
 #define QRDMA_CONG_NEWRENO	1
 
+/* Who speaks TLS when there are no keys of an out-of-band handshake. */
+/* nobody: connect() is ENOKEY, listen() too */
+#define QRDMA_HANDSHAKE_NONE	0
+/*
+ * this program. connect() returns as soon as handshake bytes can be sent, accept() as soon as some
+ * have come; they go through sendmsg() and recvmsg() with QRDMA_HANDSHAKE_INFO, the secrets through
+ * QRDMA_CRYPTO_SECRET. Accepted sockets inherit it.
+ */
+#define QRDMA_HANDSHAKE_SELF	1
+
 struct qrdma_config {
 	__u32	congestion;		/* QRDMA_CONG_* */
 	/* microseconds, timer granularity (RFC 9002 kGranularity), up to 1,000,000, 0: default */
@@ -136,7 +160,9 @@ struct qrdma_config {
 	__u32	connect_timeout;	/* milliseconds, 0: default */
 	/* milliseconds that a closed socket goes on delivering, 0: default */
 	__u32	linger_timeout;
-	__u64	reserved[2];
+	__u32	handshake;		/* QRDMA_HANDSHAKE_* */
+	__u32	reserved2;
+	__u64	reserved[1];
 };
 
 /* Encryption levels (RFC 9001 s2.1), in the order of the draft. */
@@ -159,11 +185,33 @@ struct qrdma_config {
  */
 struct qrdma_crypto_secret {
 	__u8	send;			/* 1: we seal with it, 0: we open with it */
-	__u8	level;			/* QRDMA_CRYPTO_APP */
+	__u8	level;			/* QRDMA_CRYPTO_*; out of band: APP */
 	__u16	reserved;
 	__u32	type;			/* QRDMA_CIPHER_* */
 	/* 32 bytes for SHA-256 suites, 48 for AES-256-GCM; the rest zero */
 	__u8	secret[QRDMA_CRYPTO_SECRET_SIZE];
+};
+
+/* most bytes that QRDMA_TRANSPORT_PARAM_EXT takes or gives */
+#define QRDMA_TRANSPORT_PARAM_EXT_MAX	1024
+
+struct qrdma_handshake_result {
+	/* 0: complete, both ends are known to each other; else what the socket's error shall be */
+	__u32	error;
+	__u8	alert;			/* TLS alert that the peer is told when there is an error */
+	__u8	reserved[3];
+};
+
+/*
+ * Control message of SOL_QRDMA: the bytes of this call are TLS handshake messages, without records.
+ * sendmsg(): of that level, all or none; EMSGSIZE: more than 16 KiB at once. recvmsg(), until the
+ * connection is established: of one level for each call; EINVAL without room for it.
+ */
+#define QRDMA_HANDSHAKE_INFO	1
+
+struct qrdma_handshake_info {
+	__u8	level;			/* QRDMA_CRYPTO_INITIAL, _HANDSHAKE, _APP */
+	__u8	reserved[7];
 };
 
 #define QRDMA_STATE_INIT	0
@@ -171,6 +219,8 @@ struct qrdma_crypto_secret {
 #define QRDMA_STATE_ESTABLISHED	2
 #define QRDMA_STATE_CLOSING	3
 #define QRDMA_STATE_CLOSED	4
+#define QRDMA_STATE_HANDSHAKE	5	/* in band: QRDMA_HANDSHAKE_INFO */
+#define QRDMA_STATE_LISTEN	6
 
 /* Are our packets marked as ECN-capable (RFC 3168, RFC 9000 section 13.4)? */
 #define QRDMA_INFO_ECN_OFF	0

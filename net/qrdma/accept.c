@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Accept. See accept.h.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "accept.h"
+#include "core/stateless.h"
+#include "demux.h"
+#include "inband.h"
+#include "input.h"
+#include "link.h"
+#include "sockopt.h"
+
+/*
+ * Children
+ */
+
+/* How far must a handshake have come? Only those exist that the program runs itself. */
+static bool child_presentable(const struct qrdma_sock *qs)
+{
+	return qrdma_sock_crypto_readable(qs) || qs->sk.sk_state == TCP_ESTABLISHED;
+}
+
+/* Lock of the child. */
+static void child_look(struct sock *sk)
+{
+	struct qrdma_sock *qs = qrdma_sk(sk);
+	struct qrdma_child *child = sk->sk_user_data;
+	struct qrdma_listener *parent;
+	struct sock *wake = NULL;
+
+	if (!child)
+		return;
+	parent = child->parent;
+	spin_lock_bh(&parent->lock);
+	if (parent->open && !child->ready) {
+		if (sk->sk_state == TCP_CLOSE) {
+			qrdma_listen_kick(parent);
+		} else if (child_presentable(qs)) {
+			child->ready = true;
+			list_move_tail(&child->list, &parent->ready);
+			wake = &parent->qs->sk;
+		}
+	}
+	spin_unlock_bh(&parent->lock);
+	/* It cannot go away: the child has a reference. */
+	if (wake)
+		wake->sk_data_ready(wake);
+}
+
+/* A child becomes a socket like any other. Its lock is held, it is in no list. */
+static void child_release(struct qrdma_child *child)
+{
+	struct sock *sk = &child->qs->sk;
+
+	sk->sk_user_data = NULL;
+	sk->sk_data_ready = child->data_ready;
+	sk->sk_state_change = child->state_change;
+	sock_put(&child->parent->qs->sk);
+	kfree(child);
+}
+
+/* Nobody will accept it. It is in no list; the list's reference is used up. */
+static void child_bury(struct qrdma_child *child)
+{
+	struct qrdma_sock *qs = child->qs;
+	struct sock *sk = &qs->sk;
+
+	lock_sock(sk);
+	child_release(child);
+	qrdma_link_abort(qs);
+	qrdma_link_let_go(qs);
+	release_sock(sk);
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
+	sock_put(sk);
+}
+
+/* What a socket has from its listener, as TCP does it */
+static void child_inherit(struct sock *sk, const struct sock *parent)
+{
+	struct qrdma_sock *qs = qrdma_sk(sk);
+	const struct qrdma_sock *from = qrdma_sk(parent);
+
+	sk->sk_protocol = parent->sk_protocol;
+	sk->sk_type = parent->sk_type;
+	sk->sk_bound_dev_if = parent->sk_bound_dev_if;
+	sk->sk_reuse = parent->sk_reuse;
+	sk->sk_ipv6only = parent->sk_ipv6only;
+	sk->sk_priority = parent->sk_priority;
+	sk->sk_mark = parent->sk_mark;
+	sk->sk_sndbuf = READ_ONCE(parent->sk_sndbuf);
+	sk->sk_rcvbuf = READ_ONCE(parent->sk_rcvbuf);
+	sk->sk_userlocks = parent->sk_userlocks;
+	sk->sk_rcvlowat = READ_ONCE(parent->sk_rcvlowat);
+	sk->sk_rcvtimeo = READ_ONCE(parent->sk_rcvtimeo);
+	sk->sk_sndtimeo = READ_ONCE(parent->sk_sndtimeo);
+	sk->sk_lingertime = READ_ONCE(parent->sk_lingertime);
+	sock_valbool_flag(sk, SOCK_LINGER, sock_flag(parent, SOCK_LINGER));
+	sock_valbool_flag(sk, SOCK_KEEPOPEN, sock_flag(parent, SOCK_KEEPOPEN));
+	qs->setup.config = from->setup.config;
+	qs->setup.local = from->setup.local;
+	qs->setup.ack_delay_us = from->setup.ack_delay_us;
+	qs->setup.idle_us = from->setup.idle_us;
+}
+
+/* Names: those of the datagram */
+static void child_name(struct qrdma_sock *qs, const struct qrdma_sock *parent,
+		       const struct qrdma_rxbuf *rxbuf)
+{
+	u16 port = get_unaligned_be16(rxbuf->buf.data);
+
+	qrdma_addr_from_in6(&qs->local, &rxbuf->daddr, parent->port.num, rxbuf->ifindex, qs->ipv6);
+	qrdma_addr_from_in6(&qs->remote, &rxbuf->saddr, port, rxbuf->ifindex, qs->ipv6);
+	qrdma_port_share(&qs->port, &parent->port, &rxbuf->daddr);
+	qs->bound = true;
+}
+
+/* A socket in the state of a new one; NULL: no memory. */
+static struct qrdma_sock *child_sock(struct sock *parent)
+{
+	struct qrdma_sock *qs;
+	struct sock *sk;
+
+	sk = sk_alloc(sock_net(parent), PF_QRDMA, GFP_KERNEL, parent->sk_prot, 0);
+	if (!sk)
+		return NULL;
+	sock_init_data(NULL, sk);
+	sk->sk_state = TCP_CLOSE;
+	qs = qrdma_sk(sk);
+	qrdma_link_init(qs, qrdma_sk(parent)->ipv6);
+	qrdma_setup_init(&qs->setup);
+	child_inherit(sk, parent);
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
+	return qs;
+}
+
+/* Hand it to the listener, unless that has closed meanwhile. The lock of the child is held. */
+static bool child_adopt(struct qrdma_listener *parent, struct qrdma_child *child)
+{
+	struct sock *sk = &child->qs->sk;
+	bool open;
+
+	child->parent = parent;
+	sock_hold(&parent->qs->sk);
+	child->data_ready = sk->sk_data_ready;
+	child->state_change = sk->sk_state_change;
+	sk->sk_user_data = child;
+	sk->sk_data_ready = child_look;
+	sk->sk_state_change = child_look;
+	spin_lock_bh(&parent->lock);
+	open = parent->open;
+	if (open) {
+		list_add_tail(&child->list, &parent->young);
+		parent->count++;
+	}
+	spin_unlock_bh(&parent->lock);
+	if (!open)
+		child_release(child);
+	return open;
+}
+
+static void cid_of(struct qrdma_cid *cid, const u8 *data, u8 len)
+{
+	memset(cid, 0, sizeof(*cid));
+	cid->len = len;
+	memcpy(cid->data, data, len);
+}
+
+/* A client's first packet: make the socket that answers. */
+static int child_make(struct qrdma_listener *parent, const struct qrdma_rxbuf *rxbuf,
+		      const struct qrdma_hdr *hdr)
+{
+	struct qrdma_cid first, peer;
+	struct qrdma_child *child;
+	struct qrdma_sock *qs;
+	int err;
+
+	child = kzalloc(sizeof(*child), GFP_KERNEL_ACCOUNT);
+	if (!child)
+		return -ENOMEM;
+	qs = child_sock(&parent->qs->sk);
+	if (!qs) {
+		kfree(child);
+		return -ENOMEM;
+	}
+	child->qs = qs;
+	cid_of(&first, hdr->dcid, hdr->dcid_len);
+	cid_of(&peer, hdr->scid, hdr->scid_len);
+	lock_sock(&qs->sk);
+	child_name(qs, parent->qs, rxbuf);
+	err = qrdma_inband_server(qs, &first, &peer);
+	if (!err)
+		err = qrdma_link_open(qs);
+	if (err) {
+		qrdma_inband_free(qs);
+		kfree(child);
+	} else if (!child_adopt(parent, child)) {
+		err = -ENOTCONN;
+	}
+	if (err) {
+		qrdma_link_abort(qs);
+		qrdma_link_let_go(qs);
+	}
+	release_sock(&qs->sk);
+	if (err) {
+		sock_prot_inuse_add(sock_net(&qs->sk), qs->sk.sk_prot, -1);
+		sock_put(&qs->sk);
+	}
+	return err;
+}
+
+/*
+ * The listener's work
+ */
+
+static bool accept_full(struct qrdma_listener *listener)
+{
+	bool full;
+
+	spin_lock_bh(&listener->lock);
+	full = listener->count > READ_ONCE(listener->qs->sk.sk_max_ack_backlog);
+	spin_unlock_bh(&listener->lock);
+	return full;
+}
+
+/* Those that have died before anybody accepted them */
+static void accept_bury(struct qrdma_listener *listener)
+{
+	struct qrdma_child *child, *next;
+	LIST_HEAD(dead);
+
+	spin_lock_bh(&listener->lock);
+	list_for_each_entry_safe(child, next, &listener->young, list) {
+		if (READ_ONCE(child->qs->sk.sk_state) == TCP_CLOSE) {
+			list_move(&child->list, &dead);
+			listener->count--;
+		}
+	}
+	spin_unlock_bh(&listener->lock);
+	list_for_each_entry_safe(child, next, &dead, list) {
+		list_del(&child->list);
+		child_bury(child);
+	}
+}
+
+/* The reference to @rxbuf is used up. */
+static void accept_datagram(struct qrdma_listener *listener, struct qrdma_rxbuf *rxbuf)
+{
+	const u8 *data = rxbuf->buf.data + QRDMA_PORT_HDR_LEN;
+	u32 len = rxbuf->buf.len - QRDMA_PORT_HDR_LEN;
+	struct qrdma_sock *qs;
+	struct qrdma_hdr hdr;
+
+	if (qrdma_stateless_look(data, len, qrdma_lane_max_datagram(rxbuf->lane), &hdr) !=
+	    QRDMA_FIRST_INITIAL) {
+		qrdma_stat_inc(QRDMA_STAT_RX_UNKNOWN);
+		goto drop;
+	}
+	/* Of several datagrams of one client the first has made the socket. */
+	qs = qrdma_demux_find_first(hdr.dcid, hdr.dcid_len);
+	if (!qs) {
+		if (accept_full(listener) || qrdma_device_rx_low(rxbuf->lane->dev)) {
+			qrdma_stat_inc(QRDMA_STAT_LISTEN_FULL);
+			goto drop;
+		}
+		if (child_make(listener, rxbuf, &hdr)) {
+			qrdma_stat_inc(QRDMA_STAT_RX_NOMEM);
+			goto drop;
+		}
+		qs = qrdma_demux_find_first(hdr.dcid, hdr.dcid_len);
+		if (!qs)
+			goto drop;
+	}
+	qrdma_input_give(qs, rxbuf);
+	return;
+drop:
+	qrdma_buf_put(&rxbuf->buf);
+}
+
+static void accept_work(struct work_struct *work)
+{
+	struct qrdma_listener *listener = container_of(work, struct qrdma_listener, work);
+	struct qrdma_rxbuf *rxbuf;
+
+	accept_bury(listener);
+	while ((rxbuf = qrdma_listen_take(listener)))
+		accept_datagram(listener, rxbuf);
+	sock_put(&listener->qs->sk);
+}
+
+int qrdma_accept_listen(struct qrdma_sock *qs)
+{
+	int err = qrdma_port_listen(&qs->port, true);
+
+	if (err)
+		return err;
+	err = qrdma_listen_insert(qs, accept_work);
+	if (err)
+		qrdma_port_listen(&qs->port, false);
+	return err;
+}
+
+void qrdma_accept_stop(struct qrdma_sock *qs)
+{
+	struct qrdma_listener *listener = qs->listener;
+	struct qrdma_child *child, *next;
+	LIST_HEAD(orphans);
+
+	if (!listener)
+		return;
+	qrdma_listen_remove(qs);
+	spin_lock_bh(&listener->lock);
+	list_splice_init(&listener->young, &orphans);
+	list_splice_init(&listener->ready, &orphans);
+	listener->count = 0;
+	spin_unlock_bh(&listener->lock);
+	list_for_each_entry_safe(child, next, &orphans, list) {
+		list_del(&child->list);
+		child_bury(child);
+	}
+	qrdma_port_listen(&qs->port, false);
+}
+
+/*
+ * accept()
+ */
+
+bool qrdma_accept_readable(const struct qrdma_sock *qs)
+{
+	return !list_empty_careful(&qs->listener->ready);
+}
+
+static struct qrdma_child *accept_take(struct qrdma_listener *listener)
+{
+	struct qrdma_child *child;
+
+	spin_lock_bh(&listener->lock);
+	child = list_first_entry_or_null(&listener->ready, struct qrdma_child, list);
+	if (child) {
+		list_del(&child->list);
+		listener->count--;
+	}
+	spin_unlock_bh(&listener->lock);
+	return child;
+}
+
+/* The socket lock is held, and given up while waiting. */
+static void accept_wait(struct qrdma_sock *qs, long *timeo)
+{
+	struct sock *sk = &qs->sk;
+	DEFINE_WAIT(wait);
+
+	prepare_to_wait_exclusive(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
+	release_sock(sk);
+	if (!qrdma_accept_readable(qs) && READ_ONCE(sk->sk_state) == TCP_LISTEN)
+		*timeo = schedule_timeout(*timeo);
+	lock_sock(sk);
+	finish_wait(sk_sleep(sk), &wait);
+}
+
+int qrdma_accept_next(struct qrdma_sock *qs, long timeo, struct qrdma_sock **next)
+{
+	struct sock *sk = &qs->sk;
+	struct qrdma_child *child;
+
+	for (;;) {
+		if (sk->sk_state != TCP_LISTEN)
+			return -EINVAL;
+		child = accept_take(qs->listener);
+		if (child)
+			break;
+		if (!timeo)
+			return -EAGAIN;
+		if (signal_pending(current))
+			return sock_intr_errno(timeo);
+		accept_wait(qs, &timeo);
+	}
+	*next = child->qs;
+	lock_sock_nested(&child->qs->sk, SINGLE_DEPTH_NESTING);
+	child_release(child);
+	release_sock(&(*next)->sk);
+	return 0;
+}
