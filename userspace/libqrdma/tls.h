@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The TLS session that an out-of-band handshake runs in; tls_gnutls.c is the only file that knows the TLS library.
+ * The TLS session that an out-of-band handshake runs in; tls_gnutls.c runs it on GnuTLS.
  * Sessions block; each call waits at most the time-out given to tls_new().
  */
 #ifndef QRDMA_TLS_H
