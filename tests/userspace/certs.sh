@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Makes the test certificates in the folder $1: an authority, a server and a client of it, an expired server, and a
-# server of an authority that nobody trusts.
+# Makes the test certificates in the folder $1: an authority, a server and a client of it, an expired server, a
+# server of an authority that nobody trusts, and a client that has the name of the server.
 set -eu
 cd "$1"
 
@@ -26,3 +26,4 @@ make_cert server ca "$valid$server"
 make_cert client ca "${valid}tls_www_client\n"
 make_cert expired ca "activation_date = \"2020-01-01\"\nexpiration_date = \"2020-02-01\"\n$server"
 make_cert untrusted stranger "$valid$server"
+make_cert namesake ca "${valid}dns_name = \"server.test\"\ntls_www_client\n"

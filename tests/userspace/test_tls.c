@@ -11,30 +11,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "common.h"
 #include "oob.h"
 #include "tls.h"
-
-static const char *dir;
-static int tests;
-static int failed;
-
-static void check(bool good, const char *name, const char *detail)
-{
-	tests++;
-	if (!good)
-		failed++;
-	printf("%sok %d - %s%s%s\n", good ? "" : "not ", tests, name, good ? "" : " # ", good ? "" : detail);
-}
-
-static const char *path(const char *name)
-{
-	static char buf[8][512];
-	static int next;
-	char *p = buf[next++ % 8];
-
-	snprintf(p, sizeof(buf[0]), "%s/%s", dir, name);
-	return p;
-}
 
 /* One end of a session: what it was told to do and how it went. */
 struct end {
@@ -81,34 +60,6 @@ static void pair_run(struct end *client, struct end *server)
 	pthread_join(thread, NULL);
 	close(fd[0]);
 	close(fd[1]);
-}
-
-static struct qrdma_cred *cred_x509(const char *name, const char *ca)
-{
-	struct qrdma_cred *cred;
-	char cert[64];
-	char key[64];
-
-	if (qrdma_cred_new(&cred))
-		exit(1);
-	snprintf(cert, sizeof(cert), "%s.pem", name ? name : "");
-	snprintf(key, sizeof(key), "%s.key", name ? name : "");
-	if (name && qrdma_cred_set_x509(cred, path(cert), path(key)))
-		exit(1);
-	if (ca && qrdma_cred_set_trust(cred, path(ca)))
-		exit(1);
-	return cred;
-}
-
-static struct qrdma_cred *cred_psk(const char *identity, uint8_t fill)
-{
-	struct qrdma_cred *cred;
-	uint8_t key[32];
-
-	memset(key, fill, sizeof(key));
-	if (qrdma_cred_new(&cred) || qrdma_cred_set_psk(cred, identity, key, sizeof(key)))
-		exit(1);
-	return cred;
 }
 
 /* Runs a session and checks the errno of each end; takes over the credentials. */
@@ -263,14 +214,11 @@ static void test_options(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2)
-		return 2;
-	dir = argv[1];
+	test_start(argc, argv);
 	test_refusals();
 	test_psk_file();
 	test_options();
 	test_psk();
 	test_x509();
-	printf("1..%d\n", tests);
-	return failed ? 1 : 0;
+	return test_end();
 }

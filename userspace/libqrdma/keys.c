@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Traffic secrets on their way into a socket, and the facts about each cipher. Called by oob.c; holds no state.
+ * Traffic secrets on their way into a socket, and the facts about each cipher. Called by oob.c, quic_tls.c
+ * and the in-band transport; holds no state.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,11 +49,11 @@ size_t keys_secret_len(uint32_t cipher)
 	return c ? c->secret_len : 0;
 }
 
-int keys_install(int fd, bool send, uint32_t cipher, const uint8_t *secret)
+int keys_install_level(int fd, uint8_t level, bool send, uint32_t cipher, const uint8_t *secret)
 {
 	struct qrdma_crypto_secret opt = {
 		.send = send,
-		.level = QRDMA_CRYPTO_APP,
+		.level = level,
 		.type = cipher,
 	};
 	int err = 0;
@@ -62,4 +63,9 @@ int keys_install(int fd, bool send, uint32_t cipher, const uint8_t *secret)
 		err = -errno;
 	tls_wipe(&opt, sizeof(opt));
 	return err;
+}
+
+int keys_install(int fd, bool send, uint32_t cipher, const uint8_t *secret)
+{
+	return keys_install_level(fd, QRDMA_CRYPTO_APP, send, cipher, secret);
 }

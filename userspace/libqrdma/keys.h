@@ -8,7 +8,9 @@
 
 /* Bytes of traffic secret for @cipher, 0 when unknown. */
 size_t keys_secret_len(uint32_t cipher);
-/* Install a traffic secret for one direction of @fd. 0 or -errno of setsockopt(). */
+/* Install a traffic secret for one direction of @fd at a QRDMA_CRYPTO_*. 0 or -errno of setsockopt(). */
+int keys_install_level(int fd, uint8_t level, bool send, uint32_t cipher, const uint8_t *secret);
+/* The same at QRDMA_CRYPTO_APP. */
 int keys_install(int fd, bool send, uint32_t cipher, const uint8_t *secret);
 
 #endif /* QRDMA_KEYS_H */
