@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * qrdma-cat: files and pipes over AF_QRDMA. Joins the two ends by TCP, lets libqrdma run the handshake there, then
- * moves standard input to the peer and what the peer sends to standard output.
+ * qrdma-cat: files and pipes over AF_QRDMA. Joins the two ends by TCP, lets libqrdma run the handshake there (or, when
+ * it is to be in band, over RDMA itself), then moves standard input to the peer and what the peer sends to standard
+ * output.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <qrdma.h>
+#include "inband.h"
 #include "pump.h"
 
 #define CIPHERS_MAX	8
@@ -25,6 +27,7 @@
 
 struct cat {
 	bool listen;
+	bool in_band;
 	bool keep;
 	bool progress;
 	bool verbose;
@@ -51,9 +54,10 @@ static const char usage_text[] =
 	"usage: qrdma-cat [options] HOST PORT\n"
 	"       qrdma-cat -l [options] [ADDRESS] PORT\n"
 	"Moves standard input to the peer, and what the peer sends to standard output, over AF_QRDMA.\n"
-	"PORT is a TCP port, used for the handshake only.\n\n"
+	"PORT is a TCP port, used for the handshake only; with --in-band a port of AF_QRDMA.\n\n"
 	"  -l, --listen            wait for one connection\n"
 	"  -k, --keep              with -l: go on with the next connection when one has ended\n"
+	"      --in-band           run the handshake over RDMA itself: no TCP\n"
 	"  -i, --input FILE        read from FILE (\"/dev/null\": only receive)\n"
 	"  -o, --output FILE       write to FILE\n"
 	"  -b, --bind ADDRESS      address of the RDMA device, when not that of the TCP connection\n"
@@ -72,11 +76,13 @@ static const char usage_text[] =
 	"  -h, --help              this text\n"
 	"  -V, --version           version\n";
 
-enum { OPT_CERT = 256, OPT_KEY, OPT_CA, OPT_NAME, OPT_MUTUAL, OPT_PSK_FILE, OPT_PSK_ID, OPT_CIPHER, OPT_TIMEOUT };
+enum { OPT_CERT = 256, OPT_KEY, OPT_CA, OPT_NAME, OPT_MUTUAL, OPT_PSK_FILE, OPT_PSK_ID, OPT_CIPHER, OPT_TIMEOUT,
+	OPT_IN_BAND };
 
 static const struct option long_options[] = {
 	{ "listen", no_argument, NULL, 'l' },
 	{ "keep", no_argument, NULL, 'k' },
+	{ "in-band", no_argument, NULL, OPT_IN_BAND },
 	{ "input", required_argument, NULL, 'i' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "bind", required_argument, NULL, 'b' },
@@ -163,6 +169,9 @@ static void parse_option(struct cat *cat, int c)
 	case 'v':
 		cat->verbose = true;
 		break;
+	case OPT_IN_BAND:
+		cat->in_band = true;
+		break;
 	case OPT_CERT:
 		cat->cert = optarg;
 		break;
@@ -227,6 +236,8 @@ static void parse(struct cat *cat, int argc, char **argv)
 		die_usage("a server needs --cert and --key, or --psk-file");
 	if (cat->keep && !cat->listen)
 		die_usage("--keep needs --listen");
+	if (cat->in_band && cat->listen && cat->bind)
+		die_usage("--bind is for the connecting end of --in-band: the listening end has its ADDRESS");
 	if (!cat->name)
 		cat->name = cat->host;
 }
@@ -414,25 +425,38 @@ static int cat_handshake(const struct cat *cat, int tcp)
 	return sock;
 }
 
-static int cat_transfer(const struct cat *cat, int tcp)
+static void cat_close_reason(int sock)
+{
+	struct qrdma_reason why;
+
+	if (!qrdma_get_close_reason(sock, &why) && why.error)
+		fprintf(stderr, "qrdma-cat: %s\n", why.text);
+}
+
+/* Moves the bytes and closes @sock. */
+static int cat_transfer(const struct cat *cat, int sock)
 {
 	struct linger linger = { .l_onoff = 1, .l_linger = CLOSE_SECONDS };
-	struct pump_options opt = { .in = STDIN_FILENO, .out = STDOUT_FILENO, .progress = cat->progress };
+	struct pump_options opt = {
+		.sock = sock,
+		.in = STDIN_FILENO,
+		.out = STDOUT_FILENO,
+		.progress = cat->progress,
+	};
 	struct pump_result result = { 0 };
 	int err = 0;
 
-	opt.sock = cat_handshake(cat, tcp);
-	close(tcp);
-	if (opt.sock < 0)
-		return opt.sock;
 	if (cat->input)
 		opt.in = open(cat->input, O_RDONLY | O_CLOEXEC);
 	if (cat->output)
 		opt.out = open(cat->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (opt.in < 0 || opt.out < 0)
 		err = fail(opt.in < 0 ? cat->input : cat->output, -errno);
-	if (!err)
+	if (!err) {
 		err = pump_run(&opt, &result);
+		if (err)
+			cat_close_reason(sock);
+	}
 	cat_info(cat, opt.sock);
 	if (setsockopt(opt.sock, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) && !err)
 		err = fail("SO_LINGER", -errno);
@@ -441,6 +465,51 @@ static int cat_transfer(const struct cat *cat, int tcp)
 		close(opt.in);
 	if (cat->output && opt.out >= 0 && close(opt.out) && !err)
 		err = fail(cat->output, -errno);
+	return err;
+}
+
+/* The same on what TCP has joined, which is closed. */
+static int cat_transfer_tcp(const struct cat *cat, int tcp)
+{
+	int sock = cat_handshake(cat, tcp);
+
+	close(tcp);
+	return sock < 0 ? sock : cat_transfer(cat, sock);
+}
+
+static int cat_in_band(const struct cat *cat)
+{
+	const struct inband_options opt = {
+		.family = cat->family,
+		.host = cat->host,
+		.port = cat->port,
+		.bind = cat->bind,
+		.handshake = {
+			.size = sizeof(opt.handshake),
+			.cred = cat->cred,
+			.peer_name = cat->name,
+			.require_peer_cert = cat->mutual,
+			.ciphers = cat->ciphers,
+			.n_ciphers = cat->n_ciphers,
+			.timeout_ms = cat->timeout_ms,
+		},
+	};
+	int listener;
+	int sock;
+	int err;
+
+	if (!cat->listen) {
+		sock = inband_connect(&opt);
+		return sock < 0 ? sock : cat_transfer(cat, sock);
+	}
+	listener = inband_listen(&opt);
+	if (listener < 0)
+		return listener;
+	do {
+		sock = inband_accept(listener, &opt);
+		err = sock < 0 ? sock : cat_transfer(cat, sock);
+	} while (cat->keep && (sock >= 0 || sock == -EAGAIN));
+	close(listener);
 	return err;
 }
 
@@ -460,7 +529,7 @@ static int cat_serve(const struct cat *cat)
 				break;
 			continue;
 		}
-		err = cat_transfer(cat, tcp);
+		err = cat_transfer_tcp(cat, tcp);
 	} while (cat->keep);
 	close(listener);
 	return err;
@@ -474,12 +543,14 @@ int main(int argc, char **argv)
 	parse(&cat, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	err = cat_credentials(&cat);
-	if (!err && cat.listen) {
+	if (!err && cat.in_band) {
+		err = cat_in_band(&cat);
+	} else if (!err && cat.listen) {
 		err = cat_serve(&cat);
 	} else if (!err) {
 		err = tcp_connect(&cat);
 		if (err >= 0)
-			err = cat_transfer(&cat, err);
+			err = cat_transfer_tcp(&cat, err);
 	}
 	qrdma_cred_free(cat.cred);
 	return err ? 1 : 0;
