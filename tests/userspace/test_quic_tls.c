@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <gnutls/gnutls.h>
 #include "common.h"
 #include "quic_pair.h"
 
@@ -504,6 +505,114 @@ static void test_tickets(void)
 	qrdma_tickets_free(NULL);
 }
 
+/*
+ * A client that is not ours: its first guess of a key exchange is one that the server does not have, so that there is a
+ * HelloRetryRequest and a second ClientHello (RFC 8446 s4.1.4).
+ */
+struct stranger {
+	gnutls_session_t session;
+	gnutls_certificate_credentials_t cred;
+	uint8_t out[2][8192];		/* [level] */
+	size_t out_len[2];
+	int hellos;
+};
+
+static int stranger_message(gnutls_session_t session, gnutls_record_encryption_level_t level,
+			    gnutls_handshake_description_t type, const void *data, size_t len)
+{
+	struct stranger *st = gnutls_session_get_ptr(session);
+	int l = level != GNUTLS_ENCRYPTION_LEVEL_INITIAL;
+
+	if (type == GNUTLS_HANDSHAKE_CHANGE_CIPHER_SPEC)
+		return 0;
+	st->hellos += type == GNUTLS_HANDSHAKE_CLIENT_HELLO;
+	if (st->out_len[l] + len > sizeof(st->out[l]))
+		return -1;
+	memcpy(st->out[l] + st->out_len[l], data, len);
+	st->out_len[l] += len;
+	return 0;
+}
+
+static int stranger_params(gnutls_session_t session, gnutls_buffer_t out)
+{
+	(void)session;
+	return gnutls_buffer_append_data(out, "params", 6) ? -1 : 6;
+}
+
+static int stranger_peer_params(gnutls_session_t session, const unsigned char *data, size_t len)
+{
+	(void)session;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+static void stranger_new(struct stranger *st)
+{
+	gnutls_datum_t alpn = { (unsigned char *)"qrdma", 5 };
+
+	memset(st, 0, sizeof(*st));
+	if (gnutls_init(&st->session, GNUTLS_CLIENT | GNUTLS_KEY_SHARE_TOP | GNUTLS_NO_TICKETS) ||
+	    gnutls_certificate_allocate_credentials(&st->cred) ||
+	    gnutls_credentials_set(st->session, GNUTLS_CRD_CERTIFICATE, st->cred) ||
+	    gnutls_alpn_set_protocols(st->session, &alpn, 1, 0) ||
+	    gnutls_priority_set_direct(st->session, "NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-SECP521R1:"
+				       "+GROUP-X25519:%DISABLE_TLS13_COMPAT_MODE", NULL) ||
+	    gnutls_session_ext_register(st->session, "params", EXT_PARAMS, GNUTLS_EXT_TLS, stranger_peer_params,
+					stranger_params, NULL, NULL, NULL, GNUTLS_EXT_FLAG_TLS |
+					GNUTLS_EXT_FLAG_CLIENT_HELLO | GNUTLS_EXT_FLAG_EE))
+		exit(1);
+	gnutls_session_set_ptr(st->session, st);
+	/* the environment asks for a key log, and a session that does nothing against it would write one */
+	gnutls_session_set_keylog_function(st->session, NULL);
+	gnutls_handshake_set_read_function(st->session, stranger_message);
+}
+
+/* What the server has to send is fed to the stranger; true when something was. */
+static bool stranger_feed(struct stranger *st, struct pair_side *server)
+{
+	const struct quic_event *event = quic_tls_event(server->quic);
+
+	if (!event)
+		return false;
+	if (event->type == QUIC_EVENT_SEND)
+		gnutls_handshake_write(st->session, event->level == QRDMA_CRYPTO_INITIAL ?
+				       GNUTLS_ENCRYPTION_LEVEL_INITIAL : GNUTLS_ENCRYPTION_LEVEL_HANDSHAKE,
+				       event->data, event->len);
+	server->params_len += event->type == QUIC_EVENT_PEER_PARAMS ? event->len : 0;
+	server->complete = server->complete || event->type == QUIC_EVENT_COMPLETE;
+	quic_tls_event_done(server->quic);
+	return true;
+}
+
+static void test_retry(void)
+{
+	struct stranger st;
+	struct pair p;
+	int code = GNUTLS_E_AGAIN;
+
+	pair_x509(&p);
+	if (quic_tls_new(&p.side[PAIR_SERVER].quic, &p.side[PAIR_SERVER].opt, NULL))
+		exit(1);
+	stranger_new(&st);
+	for (int round = 0; round < 10 && !p.side[PAIR_SERVER].complete; round++) {
+		if (code == GNUTLS_E_AGAIN)
+			code = gnutls_handshake(st.session);
+		for (int l = 0; l < 2; l++) {
+			quic_tls_input(p.side[PAIR_SERVER].quic, l ? QRDMA_CRYPTO_HANDSHAKE : QRDMA_CRYPTO_INITIAL,
+				       st.out[l], st.out_len[l]);
+			st.out_len[l] = 0;
+		}
+		while (stranger_feed(&st, &p.side[PAIR_SERVER]))
+			;
+	}
+	check(p.side[PAIR_SERVER].complete && !code && st.hellos == 2 && p.side[PAIR_SERVER].params_len == 6,
+	      "a second ClientHello, parameters told once", quic_tls_reason(p.side[PAIR_SERVER].quic)->text);
+	gnutls_deinit(st.session);
+	gnutls_certificate_free_credentials(st.cred);
+	pair_free(&p);
+}
+
 static int new_error(struct quic_tls_options *opt)
 {
 	struct qrdma_reason why = { 0 };
@@ -576,6 +685,7 @@ int main(int argc, char **argv)
 	test_pieces();
 	test_rules();
 	test_messages();
+	test_retry();
 	test_tickets();
 	test_keylog();
 	test_noise();

@@ -215,10 +215,14 @@ static void test_options(void)
 int main(int argc, char **argv)
 {
 	test_start(argc, argv);
+	unlink(path("keylog"));
+	/* before the TLS library is used for the first time: it looks once */
+	setenv("SSLKEYLOGFILE", path("keylog"), 1);
 	test_refusals();
 	test_psk_file();
 	test_options();
 	test_psk();
 	test_x509();
+	check(access(path("keylog"), F_OK), "no key log by the environment", "SSLKEYLOGFILE was heeded");
 	return test_end();
 }
