@@ -112,6 +112,29 @@ static void test_steps(void)
 	run_end();
 
 	run_init();
+	wire[1].late = 3;
+	run_new();
+	while (wire[1].result)
+		run_steps(1);
+	check(run.err[1] == -EAGAIN && qrdma_handshake_events(run.hs[1]) == POLLOUT && wire[1].late == 2,
+	      "a server waits for the first packet of the client", run_text());
+	run_steps(5);
+	check(run_good() && !wire[1].late, "and is done then", run_text());
+	run_end();
+
+	run_init();
+	wire[1].late = 1000;
+	run_new();
+	while (wire[1].result)
+		run_steps(1);
+	wire[1].late = 0;
+	wire[1].state = QRDMA_STATE_CLOSED;
+	wire[1].end.error = ETIMEDOUT;
+	run_steps(1);
+	check(run.err[1] == -ETIMEDOUT && !wire[1].broken, "or hears that there is none", run_text());
+	run_end();
+
+	run_init();
 	wire[0].room = wire[1].room = 7;
 	wire[0].busy = 3;
 	wire[1].busy = 5;
@@ -383,6 +406,8 @@ static void test_ends(void)
 	end.remote = false;
 	end.code = 8;
 	check(hs_end_error(&end, &why) == -EPROTO, "an error that this end found", why.text);
+	end.code = 0x100 + 42;
+	check(hs_end_error(&end, &why) == -ECONNABORTED, "an alert of this end", why.text);
 	end.by_transport = false;
 	end.error = ENODEV;
 	check(hs_end_error(&end, &why) == -ENODEV, "an errno", why.text);

@@ -17,6 +17,7 @@ struct wire_end {
 	int busy;			/* so many sends say -EAGAIN */
 	int refuse_params;		/* errno of the peer's parameters */
 	int refuse_secret;		/* errno of the next secret */
+	int late;			/* so often it is not established yet, when TLS is through */
 	bool silent;			/* what it sends is lost */
 	struct hs_end end;
 	bool ended;

@@ -22,7 +22,8 @@
 #define ALERT_INTERNAL_ERROR	80
 #define ALERT_USER_CANCELED	90
 
-enum hs_phase { HS_CONNECT, HS_RUN, HS_DONE, HS_FAILED };
+/* HS_CONFIRM: TLS is through, and the connection is about to carry data */
+enum hs_phase { HS_CONNECT, HS_RUN, HS_CONFIRM, HS_DONE, HS_FAILED };
 
 struct qrdma_handshake {
 	const struct hs_transport *transport;
@@ -57,6 +58,8 @@ int hs_end_error(const struct hs_end *end, struct qrdma_reason *why)
 {
 	if (end->by_transport && end->remote && end->code >= QUIC_CRYPTO_ERROR && end->code < QUIC_CRYPTO_ERROR + 256)
 		return quic_alert_error(end->code - QUIC_CRYPTO_ERROR, why);
+	if (end->by_transport && end->code >= QUIC_CRYPTO_ERROR && end->code < QUIC_CRYPTO_ERROR + 256)
+		return reason_set(why, end->error ? -end->error : -ECONNABORTED, "this end refused the peer");
 	if (end->by_transport && end->code)
 		return reason_set(why, end->remote ? -ECONNREFUSED : -EPROTO, "%s found a QUIC error %#llx",
 				  end->remote ? "the peer" : "this end", (unsigned long long)end->code);
@@ -207,7 +210,7 @@ void qrdma_handshake_free(struct qrdma_handshake *hs)
 {
 	if (!hs)
 		return;
-	if (hs->phase < HS_DONE)
+	if (hs->phase < HS_CONFIRM)
 		hs->transport->result(hs->fd, ECONNABORTED, ALERT_USER_CANCELED);
 	quic_tls_free(hs->quic);
 	for (size_t i = 0; i < QUIC_TLS_ALPN_MAX; i++)
@@ -224,6 +227,20 @@ void qrdma_handshake_free(struct qrdma_handshake *hs)
 	free(hs);
 }
 
+/* A send that failed: is the connection at its end, or was it the call alone? */
+static int hs_fail_send(struct qrdma_handshake *hs, int err)
+{
+	switch (err) {
+	case -ENOBUFS:
+	case -ENOMEM:
+	case -EMSGSIZE:
+	case -EINVAL:
+		return hs_fail_call(hs, "sending the handshake", err);
+	default:
+		return hs_ended(hs, err);
+	}
+}
+
 /* The driver's events. Each returns 0 done, -EAGAIN the socket is full, or the error that ended the handshake. */
 
 static int event_send(struct qrdma_handshake *hs, const struct quic_event *event)
@@ -235,7 +252,7 @@ static int event_send(struct qrdma_handshake *hs, const struct quic_event *event
 		if (n == -EAGAIN)
 			return -EAGAIN;
 		if (n < 0)
-			return hs_ended(hs, n);
+			return hs_fail_send(hs, n);
 		hs->sent += n;
 	}
 	return 0;
@@ -299,7 +316,7 @@ static int event_do(struct qrdma_handshake *hs, const struct quic_event *event)
 		err = hs->transport->result(hs->fd, 0, 0);
 		if (err)
 			return hs_ended(hs, err);
-		hs->phase = HS_DONE;
+		hs->phase = HS_CONFIRM;
 		return 0;
 	case QUIC_EVENT_TICKET:
 		return event_ticket(hs, event);
@@ -358,6 +375,28 @@ static int hs_connect(struct qrdma_handshake *hs)
 	return 0;
 }
 
+/*
+ * TLS is through. A server's connection carries data when the client's first packet under the last keys is in, and
+ * until then a read of it is one of handshake bytes: not the application's.
+ */
+static int hs_confirm(struct qrdma_handshake *hs)
+{
+	int state = hs->transport->state(hs->fd);
+
+	switch (state) {
+	case QRDMA_STATE_CONNECTING:
+	case QRDMA_STATE_HANDSHAKE:
+		hs->events = POLLOUT;
+		return -EAGAIN;
+	case QRDMA_STATE_ESTABLISHED:
+	case QRDMA_STATE_CLOSING:
+		hs->phase = HS_DONE;
+		return 0;
+	default:
+		return hs_ended(hs, state < 0 ? state : 0);
+	}
+}
+
 static int hs_run_step(struct qrdma_handshake *hs)
 {
 	uint8_t data[HS_READ_SIZE];
@@ -367,8 +406,8 @@ static int hs_run_step(struct qrdma_handshake *hs)
 
 	for (;;) {
 		err = hs_flush(hs);
-		/* what is left once it is done is a ticket for which there is no room now */
-		if (hs->phase == HS_DONE)
+		/* what is left once TLS is through is a ticket for which there is no room now */
+		if (hs->phase == HS_CONFIRM)
 			return 0;
 		if (err && err != -EAGAIN)
 			return err;
@@ -399,6 +438,8 @@ int qrdma_handshake_step(struct qrdma_handshake *hs, struct qrdma_reason *why)
 		err = hs_run_step(hs);
 	else if (!err && hs->phase == HS_DONE)
 		hs_flush(hs);	/* a server's ticket for which there was no room */
+	if (!err && hs->phase == HS_CONFIRM)
+		err = hs_confirm(hs);
 	if (err == -EAGAIN && now_ms() >= hs->deadline) {
 		reason_set(&hs->why, -ETIMEDOUT, "the peer did not answer in time");
 		hs_fail(hs, ALERT_USER_CANCELED);

@@ -27,7 +27,7 @@ struct hs_end {
  * struct hs_transport - a connection in its handshake, as calls with the fd given to hs_new()
  * @state: QRDMA_STATE_*, or -errno
  * @params: our transport parameters extension: bytes, or -errno
- * @send: bytes taken, -EAGAIN, or -errno
+ * @send: bytes taken, all or some, -EAGAIN, or -errno
  * @recv: bytes of one level, 0 the connection has ended, -EAGAIN, or -errno
  * @secret: install a traffic secret: 0 or -errno
  * @peer_params: the peer's extension: 0, -EPROTO refused, or -errno

@@ -10,6 +10,9 @@
 #include "keys.h"
 #include "tls.h"
 
+/* Most bytes that one call takes. */
+#define INBAND_SEND_MAX	16384
+
 /* A control message of one struct qrdma_handshake_info, aligned as the macros want it. */
 union info_buffer {
 	char bytes[CMSG_SPACE(sizeof(struct qrdma_handshake_info))];
@@ -34,7 +37,7 @@ static ssize_t inband_params(int fd, uint8_t *data, size_t size)
 static ssize_t inband_send(int fd, uint8_t level, const uint8_t *data, size_t len)
 {
 	struct qrdma_handshake_info info = { .level = level };
-	struct iovec iov = { .iov_base = (uint8_t *)data, .iov_len = len };
+	struct iovec iov = { .iov_base = (uint8_t *)data, .iov_len = len < INBAND_SEND_MAX ? len : INBAND_SEND_MAX };
 	union info_buffer control = { 0 };
 	struct msghdr msg = {
 		.msg_iov = &iov,

@@ -8,7 +8,9 @@
  * buffer, and which of its post-handshake messages it can reach, is decided here. KeyUpdate, EndOfEarlyData and
  * ChangeCipherSpec do not exist in QUIC (RFC 9001 s6, s8.3, s8.4).
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,8 @@ struct quic_tls {
 	struct quic_event **last;
 };
 
+_Static_assert(offsetof(struct quic_tls, use) == 0, "the user pointer of a session is both");
+
 static const uint32_t all_ciphers[] = {
 	QRDMA_CIPHER_AES_GCM_128, QRDMA_CIPHER_CHACHA20,
 	QRDMA_CIPHER_AES_GCM_256, QRDMA_CIPHER_AES_CCM_128,
@@ -78,6 +82,18 @@ static const struct {
 static struct quic_tls *quic_of(gnutls_session_t session)
 {
 	return gnutls_session_get_ptr(session);
+}
+
+static const char *level_name(uint8_t level)
+{
+	static const char *const names[] = {
+		[QRDMA_CRYPTO_APP] = "1-RTT",
+		[QRDMA_CRYPTO_INITIAL] = "Initial",
+		[QRDMA_CRYPTO_HANDSHAKE] = "Handshake",
+		[QRDMA_CRYPTO_EARLY] = "0-RTT",
+	};
+
+	return level < sizeof(names) / sizeof(names[0]) ? names[level] : "unknown";
 }
 
 /* The events. */
@@ -442,6 +458,19 @@ static int setup_tickets(struct quic_tls *quic, const struct quic_tls_options *o
 	return 0;
 }
 
+/* Which of its names the server is meant by; an address is none (RFC 6066 s3). */
+static int setup_name(struct quic_tls *quic)
+{
+	uint8_t addr[sizeof(struct in6_addr)];
+	const char *name = quic->peer_name;
+
+	if (quic->server || !name || inet_pton(AF_INET, name, addr) == 1 || inet_pton(AF_INET6, name, addr) == 1)
+		return 0;
+	if (gnutls_server_name_set(quic->session, GNUTLS_NAME_DNS, name, strlen(name)))
+		return reason_set(&quic->why, -EINVAL, "'%s' is not a name that a server can have", name);
+	return 0;
+}
+
 static int setup_session(struct quic_tls *quic, const struct quic_tls_options *opt)
 {
 	unsigned int flags = (opt->server ? GNUTLS_SERVER : GNUTLS_CLIENT) | GNUTLS_NO_SIGNAL | GNUTLS_NONBLOCK |
@@ -467,6 +496,8 @@ static int setup_session(struct quic_tls *quic, const struct quic_tls_options *o
 		err = reason_set(&quic->why, -ENOMEM, "out of memory");
 	if (!err)
 		err = setup_alpn(quic, opt);
+	if (!err)
+		err = setup_name(quic);
 	if (!err)
 		err = setup_tickets(quic, opt);
 	if (err)
@@ -695,8 +726,8 @@ static int message_input(struct quic_tls *quic)
 static int message_head_check(struct quic_tls *quic, size_t len)
 {
 	if (!message_expected(quic, quic->message[0])) {
-		reason_set(&quic->why, -EPROTO, "the peer sent a TLS message of type %u at level %u, out of place",
-			   quic->message[0], quic->read_level);
+		reason_set(&quic->why, -EPROTO, "the peer sent a TLS message of type %u in %s packets, out of place",
+			   quic->message[0], level_name(quic->read_level));
 		return quic_fail(quic, GNUTLS_A_UNEXPECTED_MESSAGE);
 	}
 	if (len > (quic->complete ? POST_MESSAGE_MAX : MESSAGE_MAX) || quic->handshake_len + len > HANDSHAKE_MAX) {
@@ -767,8 +798,8 @@ int quic_tls_input(struct quic_tls *quic, uint8_t level, const uint8_t *data, si
 	while (len) {
 		/* bytes left over when the keys have changed are an error too (RFC 9001 s4.1.3) */
 		if (level != quic->read_level) {
-			reason_set(&quic->why, -EPROTO, "the peer sent TLS messages at level %u, due at %u", level,
-				   quic->read_level);
+			reason_set(&quic->why, -EPROTO, "the peer sent TLS messages in %s packets, due in %s packets",
+				   level_name(level), level_name(quic->read_level));
 			return quic_fail(quic, GNUTLS_A_UNEXPECTED_MESSAGE);
 		}
 		n = message_take(quic, data, len);

@@ -113,6 +113,7 @@ const char *qrdma_state_name(uint8_t state)
 		[QRDMA_STATE_CLOSING] = "closing",
 		[QRDMA_STATE_CLOSED] = "closed",
 		[QRDMA_STATE_HANDSHAKE] = "handshake",
+		[QRDMA_STATE_LISTEN] = "listen",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) && names[state] ? names[state] : "unknown";
