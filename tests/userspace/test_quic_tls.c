@@ -90,7 +90,7 @@ static void test_x509(void)
 	bad("untrusted authority", &p, -EKEYREJECTED, -EKEYREJECTED, PAIR_CLIENT, UNKNOWN_CA);
 	pair_init(&p, cred_x509(NULL, "ca.pem"), "server.test", cred_x509("namesake", NULL));
 	bad("a client's certificate at a server", &p, -EKEYREJECTED, -EKEYREJECTED, PAIR_CLIENT, BAD_CERTIFICATE);
-	bad("client without a certificate", pair_mutual(&p, NULL), -ENOKEY, -ENOKEY, PAIR_SERVER, CERTIFICATE_REQUIRED);
+	bad("no certificate", pair_mutual(&p, NULL), -ENOKEY, -ENOKEY, PAIR_SERVER, CERTIFICATE_REQUIRED);
 	bad("client of an untrusted authority", pair_mutual(&p, "untrusted"), -EKEYREJECTED, -EKEYREJECTED, PAIR_SERVER,
 	    UNKNOWN_CA);
 	bad("a server's certificate at a client", pair_mutual(&p, "server"), -EKEYREJECTED, -EKEYREJECTED, PAIR_SERVER,
@@ -341,6 +341,8 @@ static void test_messages(void)
 {
 	feed_fresh("a message that is too long", PAIR_SERVER, QRDMA_CRYPTO_INITIAL, "\1\377\377\377", 4, -EPROTO,
 		   DECODE_ERROR);
+	feed_fresh("a hello that is too long", PAIR_CLIENT, QRDMA_CRYPTO_INITIAL, "\2\0\77\375", 4, -EPROTO,
+		   DECODE_ERROR);
 	feed_fresh("ServerHello at a server", PAIR_SERVER, QRDMA_CRYPTO_INITIAL, "\2\0\0\0", 4, -EPROTO,
 		   UNEXPECTED_MESSAGE);
 	feed_fresh("an empty ClientHello", PAIR_SERVER, QRDMA_CRYPTO_INITIAL, "\1\0\0\0", 4, -EPROTO, DECODE_ERROR);
@@ -356,7 +358,8 @@ static void test_messages(void)
 		      UNEXPECTED_MESSAGE);
 	feed_complete("CertificateRequest after the handshake", PAIR_CLIENT, QRDMA_CRYPTO_APP, "\15\0\0\0", 4, -EPROTO,
 		      UNEXPECTED_MESSAGE);
-	feed_complete("a ticket at a server", PAIR_SERVER, QRDMA_CRYPTO_APP, "\4\0\0\0", 4, -EPROTO, UNEXPECTED_MESSAGE);
+	feed_complete("a ticket at a server", PAIR_SERVER, QRDMA_CRYPTO_APP, "\4\0\0\0", 4, -EPROTO,
+		      UNEXPECTED_MESSAGE);
 	feed_complete("a ticket that nobody wants", PAIR_CLIENT, QRDMA_CRYPTO_APP, "\4\0\0\1\0", 5, 0, -1);
 	feed_complete("an old level", PAIR_CLIENT, QRDMA_CRYPTO_INITIAL, "\2\0\0\0", 4, -EPROTO, UNEXPECTED_MESSAGE);
 }

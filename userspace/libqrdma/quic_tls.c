@@ -24,7 +24,8 @@
 
 #define EXT_TRANSPORT_PARAMETERS	57	/* RFC 9001 s8.2 */
 #define MESSAGE_HEAD		4
-/* Longest message: a chain of certificates. All messages of a handshake; one after it. */
+/* Longest message: of anybody, a chain of certificates. All messages of a handshake; one after it. */
+#define HELLO_MAX		16384
 #define MESSAGE_MAX		65536
 #define HANDSHAKE_MAX		262144
 #define POST_MESSAGE_MAX	16384
@@ -723,6 +724,18 @@ static int message_input(struct quic_tls *quic)
 	return code;
 }
 
+static size_t message_max(const struct quic_tls *quic)
+{
+	switch (quic->read_level) {
+	case QRDMA_CRYPTO_INITIAL:
+		return HELLO_MAX;
+	case QRDMA_CRYPTO_HANDSHAKE:
+		return MESSAGE_MAX;
+	default:
+		return POST_MESSAGE_MAX;
+	}
+}
+
 static int message_head_check(struct quic_tls *quic, size_t len)
 {
 	if (!message_expected(quic, quic->message[0])) {
@@ -730,7 +743,7 @@ static int message_head_check(struct quic_tls *quic, size_t len)
 			   quic->message[0], level_name(quic->read_level));
 		return quic_fail(quic, GNUTLS_A_UNEXPECTED_MESSAGE);
 	}
-	if (len > (quic->complete ? POST_MESSAGE_MAX : MESSAGE_MAX) || quic->handshake_len + len > HANDSHAKE_MAX) {
+	if (len > message_max(quic) || quic->handshake_len + len > HANDSHAKE_MAX) {
 		reason_set(&quic->why, -EPROTO, "the peer's TLS messages are too long");
 		return quic_fail(quic, GNUTLS_A_DECODE_ERROR);
 	}
