@@ -55,8 +55,7 @@ struct quic_tls {
 	size_t message_len;
 	size_t message_room;
 	size_t handshake_len;
-	struct quic_event *first;
-	struct quic_event **last;
+	struct quic_events events;
 };
 
 _Static_assert(offsetof(struct quic_tls, use) == 0, "the user pointer of a session is both");
@@ -97,67 +96,14 @@ static const char *level_name(uint8_t level)
 	return level < sizeof(names) / sizeof(names[0]) ? names[level] : "unknown";
 }
 
-/* The events. */
-
-static struct quic_event *event_add(struct quic_tls *quic, enum quic_event_type type, const void *data, size_t len)
-{
-	struct quic_event *event = calloc(1, sizeof(*event));
-
-	if (!event)
-		return NULL;
-	event->type = type;
-	event->data = malloc(len ? len : 1);
-	if (!event->data) {
-		free(event);
-		return NULL;
-	}
-	if (len)
-		memcpy(event->data, data, len);
-	event->len = len;
-	*quic->last = event;
-	quic->last = &event->next;
-	return event;
-}
-
-/* TLS makes a flight message by message; the peer may as well get it in one go. */
-static int event_add_send(struct quic_tls *quic, uint8_t level, const void *data, size_t len)
-{
-	struct quic_event *event = quic->first;
-	uint8_t *more;
-
-	while (event && event->next)
-		event = event->next;
-	if (event && event->type == QUIC_EVENT_SEND && event->level == level) {
-		more = realloc(event->data, event->len + len);
-		if (!more)
-			return -ENOMEM;
-		memcpy(more + event->len, data, len);
-		event->data = more;
-		event->len += len;
-		return 0;
-	}
-	event = event_add(quic, QUIC_EVENT_SEND, data, len);
-	if (!event)
-		return -ENOMEM;
-	event->level = level;
-	return 0;
-}
-
 const struct quic_event *quic_tls_event(const struct quic_tls *quic)
 {
-	return quic->first;
+	return quic->events.first;
 }
 
 void quic_tls_event_done(struct quic_tls *quic)
 {
-	struct quic_event *event = quic->first;
-
-	quic->first = event->next;
-	if (!quic->first)
-		quic->last = &quic->first;
-	tls_wipe(event->data, event->len);
-	free(event->data);
-	free(event);
+	quic_events_pop(&quic->events);
 }
 
 /* Ends the session, once: @quic->why says why, @alert goes to the peer. */
@@ -165,7 +111,7 @@ static int quic_fail(struct quic_tls *quic, uint8_t alert)
 {
 	struct quic_event *event;
 
-	event = event_add(quic, QUIC_EVENT_FAILED, NULL, 0);
+	event = quic_events_add(&quic->events, QUIC_EVENT_FAILED, NULL, 0);
 	if (event) {
 		event->error = quic->why.error;
 		event->alert = alert;
@@ -229,7 +175,7 @@ static int hook_message(gnutls_session_t session, gnutls_record_encryption_level
 		return 0;
 	if (hook_level(level) < 0)
 		return hook_fail(quic, -EPROTO, GNUTLS_A_INTERNAL_ERROR, "message at a level that is not in use");
-	return event_add_send(quic, hook_level(level), data, len) ? hook_no_memory(quic) : 0;
+	return quic_events_add_send(&quic->events, hook_level(level), data, len) ? hook_no_memory(quic) : 0;
 }
 
 static uint32_t hook_cipher(gnutls_session_t session)
@@ -249,7 +195,7 @@ static int hook_secret_one(struct quic_tls *quic, uint8_t level, bool send, cons
 
 	if (!cipher || len != keys_secret_len(cipher))
 		return hook_fail(quic, -EPROTO, GNUTLS_A_INTERNAL_ERROR, "TLS chose a cipher that was not offered");
-	event = event_add(quic, QUIC_EVENT_SECRET, secret, len);
+	event = quic_events_add(&quic->events, QUIC_EVENT_SECRET, secret, len);
 	if (!event)
 		return hook_no_memory(quic);
 	event->level = level;
@@ -308,7 +254,7 @@ static int hook_keylog(gnutls_session_t session, const char *label, const gnutls
 	for (size_t i = 0; i < secret->size; i++)
 		len += sprintf(line + len, "%02x", secret->data[i]);
 	line[len++] = '\n';
-	if (!event_add(quic, QUIC_EVENT_KEYLOG, line, len))
+	if (!quic_events_add(&quic->events, QUIC_EVENT_KEYLOG, line, len))
 		err = hook_no_memory(quic);
 	tls_wipe(line, sizeof(line));
 	return err;
@@ -365,7 +311,7 @@ static int params_receive(gnutls_session_t session, const unsigned char *data, s
 	if (len > QUIC_TLS_PARAMS_MAX)
 		return hook_fail(quic, -EPROTO, GNUTLS_A_ILLEGAL_PARAMETER,
 				 "the peer's transport parameters are too long");
-	if (!event_add(quic, QUIC_EVENT_PEER_PARAMS, data, len))
+	if (!quic_events_add(&quic->events, QUIC_EVENT_PEER_PARAMS, data, len))
 		return hook_no_memory(quic);
 	quic->have_peer_params = true;
 	return 0;
@@ -569,7 +515,7 @@ int quic_tls_new(struct quic_tls **out, const struct quic_tls_options *opt, stru
 	quic = calloc(1, sizeof(*quic));
 	if (!quic)
 		return reason_set(why, -ENOMEM, "out of memory");
-	quic->last = &quic->first;
+	quic_events_init(&quic->events);
 	quic->server = opt->server;
 	quic->require_peer_cert = opt->require_peer_cert;
 	quic->want_ticket = opt->want_ticket;
@@ -593,8 +539,8 @@ void quic_tls_free(struct quic_tls *quic)
 {
 	if (!quic)
 		return;
-	while (quic->first)
-		quic_tls_event_done(quic);
+	while (quic->events.first)
+		quic_events_pop(&quic->events);
 	if (quic->session)
 		gnutls_deinit(quic->session);
 	cred_release(&quic->use);
@@ -638,7 +584,7 @@ static int quic_completed(struct quic_tls *quic)
 	if (err)
 		return err;
 	quic->complete = true;
-	if (!event_add(quic, QUIC_EVENT_COMPLETE, NULL, 0)) {
+	if (!quic_events_add(&quic->events, QUIC_EVENT_COMPLETE, NULL, 0)) {
 		reason_set(&quic->why, -ENOMEM, "out of memory");
 		return quic_fail(quic, GNUTLS_A_INTERNAL_ERROR);
 	}
@@ -674,7 +620,7 @@ static int quic_ticket(struct quic_tls *quic)
 	if (ticket) {
 		memcpy(ticket, head, sizeof(head));
 		memcpy(ticket + sizeof(head), data.data, data.size);
-		event = event_add(quic, QUIC_EVENT_TICKET, ticket, sizeof(head) + data.size);
+		event = quic_events_add(&quic->events, QUIC_EVENT_TICKET, ticket, sizeof(head) + data.size);
 		tls_wipe(ticket, sizeof(head) + data.size);
 		free(ticket);
 	}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include "qrdma.h"
+#include "quic_events.h"
 
 #define QUIC_TLS_PARAMS_MAX	1024	/* bytes of a transport parameters extension */
 #define QUIC_TLS_ALPN_MAX	8	/* protocols that one side names */
@@ -16,40 +17,6 @@
 #define QUIC_TLS_CIPHERS_MAX	8
 
 struct quic_tls;
-
-enum quic_event_type {
-	QUIC_EVENT_SEND,	/* @data goes to the peer in CRYPTO frames of @level */
-	QUIC_EVENT_SECRET,	/* @data is the traffic secret of @level and direction @send, for @cipher */
-	QUIC_EVENT_PEER_PARAMS,	/* @data is the peer's quic_transport_parameters extension */
-	QUIC_EVENT_KEYLOG,	/* @data is a line of a key log, newline included, no terminator */
-	QUIC_EVENT_COMPLETE,	/* the handshake is complete */
-	QUIC_EVENT_TICKET,	/* client: @data is a ticket for the next session */
-	QUIC_EVENT_FAILED,	/* last of all: @error is why, @alert goes to the peer */
-};
-
-/**
- * struct quic_event - one thing to do
- * @next: the driver's
- * @type: what
- * @level: QRDMA_CRYPTO_* of SEND and SECRET
- * @send: SECRET: we seal with it
- * @cipher: SECRET: QRDMA_CIPHER_*
- * @error: FAILED: negative errno
- * @alert: FAILED: TLS alert
- * @len: bytes of @data
- * @data: bytes, wiped with the event
- */
-struct quic_event {
-	struct quic_event *next;
-	enum quic_event_type type;
-	uint8_t level;
-	bool send;
-	uint32_t cipher;
-	int error;
-	uint8_t alert;
-	size_t len;
-	uint8_t *data;
-};
 
 /**
  * struct quic_tls_options - one session; everything pointed to is copied, but @cred and @tickets must stay
