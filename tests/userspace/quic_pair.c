@@ -93,7 +93,7 @@ static void pair_event(struct pair *pair, int i, const struct quic_event *event)
 		s->err = event->error;
 		/* when a connection ends it does so for both; the first error counts */
 		if (!peer->err)
-			peer->err = quic_tls_peer_alert(peer->quic, event->alert);
+			peer->err = quic_alert_error(event->alert, &peer->why);
 		break;
 	}
 }
@@ -115,7 +115,8 @@ void pair_pump(struct pair *pair)
 		}
 	}
 	for (int i = 0; i < 2; i++)
-		pair->side[i].why = *quic_tls_reason(pair->side[i].quic);
+		if (quic_tls_reason(pair->side[i].quic)->error)
+			pair->side[i].why = *quic_tls_reason(pair->side[i].quic);
 }
 
 void pair_run(struct pair *pair)

@@ -770,21 +770,9 @@ int quic_tls_input(struct quic_tls *quic, uint8_t level, const uint8_t *data, si
 	return 0;
 }
 
-int quic_tls_peer_alert(struct quic_tls *quic, uint8_t alert)
-{
-	if (!quic->why.error)
-		quic_alert_error(alert, &quic->why);
-	return quic->why.error;
-}
-
 const struct qrdma_reason *quic_tls_reason(const struct quic_tls *quic)
 {
 	return &quic->why;
-}
-
-bool quic_tls_complete(const struct quic_tls *quic)
-{
-	return quic->complete;
 }
 
 bool quic_tls_resumed(const struct quic_tls *quic)

@@ -67,14 +67,12 @@ void quic_tls_free(struct quic_tls *quic);
  * session failed, now or before; then QUIC_EVENT_FAILED is the last event.
  */
 int quic_tls_input(struct quic_tls *quic, uint8_t level, const uint8_t *data, size_t len);
-/* The peer closed the connection with this TLS alert. The errno that it means; no more events will come. */
-int quic_tls_peer_alert(struct quic_tls *quic, uint8_t alert);
 /* First event in the queue, NULL when there is none; quic_tls_event_done() takes it off and frees it. */
 const struct quic_event *quic_tls_event(const struct quic_tls *quic);
 void quic_tls_event_done(struct quic_tls *quic);
 /* Why the session failed, error 0 when it has not. */
 const struct qrdma_reason *quic_tls_reason(const struct quic_tls *quic);
-bool quic_tls_complete(const struct quic_tls *quic);
+/* Complete, and a ticket shortened it? */
 bool quic_tls_resumed(const struct quic_tls *quic);
 /* The protocol that was agreed on, NULL before that. */
 const char *quic_tls_alpn(const struct quic_tls *quic);
