@@ -280,5 +280,6 @@ int main(int argc, char **argv)
 	test_reason(QRDMA_REASON_IDLE, 0, -ETIMEDOUT, "a reason of this end");
 	test_reason(QRDMA_REASON_PEER_ERROR, 3, -ECONNREFUSED, "an error of protocol");
 	test_reason(QRDMA_REASON_PEER_CLOSE, 0, -ECONNRESET, "a close by the peer's application");
+	test_reason(QRDMA_REASON_PEER_LOST, 0, -ECONNRESET, "a peer that was restarted");
 	return test_end();
 }

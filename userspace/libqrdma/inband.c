@@ -181,6 +181,7 @@ int qrdma_get_close_reason(int fd, struct qrdma_reason *why)
 		[QRDMA_REASON_PEER_CLOSE] = { -ECONNRESET, "closed by the peer's application" },
 		[QRDMA_REASON_KEY_LIMIT] = { -EKEYEXPIRED, "the keys may not be used any more" },
 		[QRDMA_REASON_NO_MEMORY] = { -ENOMEM, "out of memory" },
+		[QRDMA_REASON_PEER_LOST] = { -ECONNRESET, "the peer's host has lost the connection" },
 	};
 	struct qrdma_connection_close info;
 	struct hs_end end = { 0 };
