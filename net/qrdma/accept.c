@@ -105,16 +105,20 @@ static void child_inherit(struct sock *sk, const struct sock *parent)
 	qs->setup.idle_us = from->setup.idle_us;
 }
 
-/* Names: those of the datagram */
-static void child_name(struct qrdma_sock *qs, const struct qrdma_sock *parent,
+/* Names: those of the datagram. Return: 0, or that its host cannot be answered. */
+static int child_name(struct qrdma_sock *qs, const struct qrdma_sock *parent,
 		       const struct qrdma_rxbuf *rxbuf)
 {
 	u16 port = get_unaligned_be16(rxbuf->buf.data);
+	int err = qrdma_sidr_serve(sock_net(&qs->sk));
 
+	if (err)
+		return err;
 	qrdma_addr_from_in6(&qs->local, &rxbuf->daddr, parent->port.num, rxbuf->ifindex, qs->ipv6);
 	qrdma_addr_from_in6(&qs->remote, &rxbuf->saddr, port, rxbuf->ifindex, qs->ipv6);
 	qrdma_port_share(&qs->port, &parent->port, &rxbuf->daddr);
 	qs->bound = true;
+	return 0;
 }
 
 /* A socket in the state of a new one; NULL: no memory. */
@@ -189,8 +193,9 @@ static int child_make(struct qrdma_listener *parent, const struct qrdma_rxbuf *r
 	cid_of(&first, hdr->dcid, hdr->dcid_len);
 	cid_of(&peer, hdr->scid, hdr->scid_len);
 	lock_sock(&qs->sk);
-	child_name(qs, parent->qs, rxbuf);
-	err = qrdma_inband_server(qs, &first, &peer);
+	err = child_name(qs, parent->qs, rxbuf);
+	if (!err)
+		err = qrdma_inband_server(qs, &first, &peer);
 	if (!err)
 		err = qrdma_link_open(qs);
 	if (err) {
@@ -282,11 +287,15 @@ drop:
 static void accept_work(struct work_struct *work)
 {
 	struct qrdma_listener *listener = container_of(work, struct qrdma_listener, work);
+	struct qrdma_device *dev;
 	struct qrdma_rxbuf *rxbuf;
 
 	accept_bury(listener);
-	while ((rxbuf = qrdma_listen_take(listener)))
+	while ((rxbuf = qrdma_listen_take(listener))) {
+		dev = rxbuf->lane->dev;
 		accept_datagram(listener, rxbuf);
+		qrdma_device_put(dev);
+	}
 	sock_put(&listener->qs->sk);
 }
 

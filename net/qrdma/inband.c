@@ -75,8 +75,10 @@ int qrdma_inband_client(struct qrdma_sock *qs)
 
 	setup->role = QRDMA_ROLE_CLIENT;
 	/* Design D16: the stream is ours to open; more than that one the application asked for. */
-	if (setup->local.initial_max_streams_bidi == 1)
+	if (setup->local.initial_max_streams_bidi <= 1)
 		setup->local.initial_max_streams_bidi = 0;
+	/* left by an attempt of another role */
+	setup->local.present &= ~BIT_ULL(QRDMA_TP_STATELESS_RESET_TOKEN);
 	inband_random_cid(&setup->scid);
 	inband_random_cid(&setup->dcid);
 	return inband_make(qs, &setup->dcid);
@@ -90,6 +92,8 @@ int qrdma_inband_server(struct qrdma_sock *qs, const struct qrdma_cid *first,
 
 	setup->role = QRDMA_ROLE_SERVER;
 	inband_random_cid(&setup->scid);
+	if (!setup->local.initial_max_streams_bidi)
+		setup->local.initial_max_streams_bidi = 1;
 	qrdma_reset_token(setup->scid.data, setup->local.reset_token);
 	setup->local.present |= BIT_ULL(QRDMA_TP_STATELESS_RESET_TOKEN);
 	setup->dcid = *peer;
@@ -394,6 +398,8 @@ ssize_t qrdma_inband_recvmsg(struct qrdma_sock *qs, struct msghdr *msg, size_t l
 
 	if (msg->msg_controllen < CMSG_SPACE(sizeof(struct qrdma_handshake_info)))
 		return -EINVAL;
+	if (!len)
+		return 0;
 	for (;;) {
 		qrdma_input_drain(qs);
 		ret = qs->conn ? inband_read(qs, msg, len, flags) : 0;

@@ -23,6 +23,7 @@
  * @node: on the socket's list of idle, or of opened, records
  * @turns: who comes second, the submitter or the completion, goes on with an asynchronous open
  * @err: its result
+ * @attempt: @attempt of the socket when the open began
  * @held: the engine had kept it for want of a key: @rx.buf is not a lane's buffer
  * @qs: socket; referenced while the open is in flight
  *
@@ -34,6 +35,7 @@ struct input {
 	struct list_head node;
 	atomic_t turns;
 	int err;
+	u32 attempt;
 	bool held;
 	struct qrdma_sock *qs;
 };
@@ -60,6 +62,10 @@ static struct input *input_get(struct qrdma_sock *qs)
 	if (in) {
 		list_del(&in->node);
 		qs->rxq.nfree--;
+		/* what the engine has noted of the last datagram */
+		in->rx.total = 0;
+		in->rx.alias = false;
+		in->rx.at = 0;
 		return in;
 	}
 	return kmem_cache_zalloc(input_cache, GFP_ATOMIC | __GFP_NOWARN);
@@ -139,6 +145,7 @@ static bool input_open(struct qrdma_sock *qs, struct input *in)
 	int err;
 
 	in->qs = qs;
+	in->attempt = qs->attempt;
 	in->rx.op.done = input_open_done;
 	atomic_set(&in->turns, 0);
 	err = in->rx.aead->open(&in->rx.op);
@@ -264,7 +271,8 @@ static u32 input_process_done(struct qrdma_sock *qs)
 	list_for_each_entry_safe(in, next, &done, node) {
 		list_del(&in->node);
 		qs->rxq.inflight--;
-		if (!qs->live || !qs->conn) {
+		/* The engine that it belongs to may have been replaced. */
+		if (!qs->live || !qs->conn || in->attempt != qs->attempt) {
 			qrdma_rx_release(&in->rx);
 			input_put(qs, in);
 			continue;
@@ -322,6 +330,12 @@ static u32 input_process(struct qrdma_sock *qs)
 	if (list_empty(&qs->rxq.todo)) {
 		input_fetch(qs);
 		ev |= input_process_todo(qs);
+	}
+	/* A datagram may mean something to a handshake although nothing of it was opened. */
+	if (qs->inband && qs->live && qs->conn) {
+		ev |= qrdma_conn_events(qs->conn, qrdma_sock_now());
+		if (ev & QRDMA_EV_HELD)
+			ev |= qrdma_input_held(qs);
 	}
 	return ev;
 }
@@ -487,7 +501,8 @@ void qrdma_input_drain(struct qrdma_sock *qs)
 {
 	u32 ev;
 
-	if (!READ_ONCE(qs->rxq.nr) && list_empty_careful(&qs->rxq.done))
+	if (!READ_ONCE(qs->rxq.nr) && list_empty(&qs->rxq.todo) &&
+	    list_empty_careful(&qs->rxq.done))
 		return;
 	ev = input_process(qs);
 	qrdma_output_run(qs, ev);

@@ -428,6 +428,10 @@ int qrdma_link_open(struct qrdma_sock *qs)
 	sock_hold(sk);
 	qrdma_stat_inc(QRDMA_STAT_CONNECTIONS);
 	memset(&qs->error, 0, sizeof(qs->error));
+	/* What an attempt that failed has left: nobody may have asked for its error. */
+	WRITE_ONCE(sk->sk_err, 0);
+	qs->credit_held = false;
+	qs->attempt++;
 	qs->live = true;
 	qs->path.flow_label = link_hash(&qs->setup.dcid) & 0xfffff;
 	qs->path.changes = 0;
@@ -457,6 +461,7 @@ void qrdma_link_close(struct qrdma_sock *qs)
 		return;
 	/* A request to retire that is on its way is for this connection, not for the next one. */
 	clear_bit(QRDMA_TODO_RETIRE, &qs->todo);
+	clear_bit(QRDMA_TODO_INITIAL, &qs->todo);
 	qrdma_demux_remove(qs);					/* 1 */
 	qrdma_demux_set_token(qs, NULL);
 	if (qs->inband && qs->inband->first.len)

@@ -61,8 +61,10 @@ void qrdma_listen_remove(struct qrdma_sock *qs)
 	spin_unlock_bh(&listen_lock);
 	if (cancel_work_sync(&listener->work))
 		sock_put(&qs->sk);
-	while ((rxbuf = qrdma_listen_take(listener)))
+	while ((rxbuf = qrdma_listen_take(listener))) {
+		qrdma_device_put(rxbuf->lane->dev);
 		qrdma_buf_put(&rxbuf->buf);
+	}
 	sock_put(&qs->sk);
 }
 
@@ -133,6 +135,8 @@ void qrdma_listen_give(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 	spin_lock_bh(&listener->lock);
 	taken = listener->open && listener->nr < QRDMA_LISTEN_QUEUE_MAX;
 	if (taken) {
+		/* The lane is looked at later: its device may have been removed then. */
+		qrdma_device_get(rxbuf->lane->dev);
 		list_add_tail(&rxbuf->item.list, &listener->in);
 		listener->nr++;
 		qrdma_listen_kick(listener);

@@ -102,7 +102,7 @@ void qrdma_listen_kick(struct qrdma_listener *listener);
 /**
  * qrdma_listen_take() - the next datagram, for the work
  *
- * Return: with the reference to its buffer; NULL: none.
+ * Return: with the reference to its buffer, and one to the device of its lane; NULL: none.
  */
 struct qrdma_rxbuf *qrdma_listen_take(struct qrdma_listener *listener);
 

@@ -204,8 +204,10 @@ static struct net *reset_net(const struct qrdma_rxbuf *rxbuf)
 
 	rcu_read_lock();
 	for_each_net_rcu(net) {
-		if (net == rxbuf->net)
+		if (net == rxbuf->net) {
 			found = maybe_get_net(net);
+			break;
+		}
 	}
 	rcu_read_unlock();
 	return found;
@@ -222,17 +224,19 @@ void qrdma_reset_answer(const struct qrdma_rxbuf *rxbuf, const u8 *cid)
 	/* RFC 9000 s10.3.3: shorter than its cause, or two who have both forgotten go on for ever */
 	if (len <= QRDMA_RESET_LEN_MIN)
 		return;
-	net = reset_net(rxbuf);
-	if (!net)
-		return;
 	job = reset_job_take();
 	if (!job) {
 		qrdma_stat_inc(QRDMA_STAT_RESET_HELD);
-		put_net(net);
 		return;
 	}
 	refcount_set(&job->refs, 1);
 	job->ended = false;
+	net = reset_net(rxbuf);
+	if (!net) {
+		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);
+		reset_job_put(job);
+		return;
+	}
 	memcpy(job->cid, cid, QRDMA_CID_LEN);
 	job->len = min_t(u32, len - 1, RESET_LEN_MAX);
 	job->qpn = rxbuf->src_qp;

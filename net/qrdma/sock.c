@@ -70,7 +70,9 @@ void qrdma_sock_look_at_crypto(struct qrdma_sock *qs)
 
 	for (level = 0; level < QRDMA_ENCS && !readable; level++)
 		readable = qrdma_conn_crypto_peek(qs->conn, level, &data) > 0;
-	WRITE_ONCE(qs->inband->readable, readable);
+	/* The connection may have retired while its reader slept. */
+	if (qs->inband)
+		WRITE_ONCE(qs->inband->readable, readable);
 }
 
 /*

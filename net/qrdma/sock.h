@@ -319,6 +319,7 @@ struct qrdma_inband {
  * @alarm: times of enum qrdma_alarm, QRDMA_NEVER: not set
  * @deferred: QRDMA_DEFER_* bits
  * @todo: QRDMA_TODO_* bits
+ * @attempt: counts connections and attempts at one
  * @work: serves @todo; while it is queued it has a reference
  * @readable: bytes that can be read, for poll() and waits without the lock
  * @rx_reset: reading says ECONNRESET once what is readable was read
@@ -361,6 +362,7 @@ struct qrdma_sock {
 	u64 alarm[__QRDMA_ALARM_MAX];
 	unsigned long deferred;
 	unsigned long todo;
+	u32 attempt;
 	struct work_struct work;
 
 	u32 readable;

@@ -80,7 +80,8 @@ static int sockopt_unconnected(const struct qrdma_sock *qs)
 {
 	if (qs->live && qs->sk.sk_state == TCP_SYN_SENT)
 		return -EALREADY;
-	if (qs->live || qs->spent)
+	/* A listener's are what its children begin with. */
+	if (qs->live || qs->spent || qs->listener)
 		return -EISCONN;
 	return 0;
 }
