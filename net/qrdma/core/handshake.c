@@ -190,6 +190,12 @@ void qrdma_hs_destroy(struct qrdma_conn *conn)
 	conn->hs = NULL;
 }
 
+static void hs_validated(struct qrdma_conn *conn)
+{
+	conn->hs->validated = true;
+	hs_block(conn);
+}
+
 /*
  * Keys that go
  */
@@ -224,6 +230,8 @@ void qrdma_hs_confirm(struct qrdma_conn *conn, u64 now)
 		return;
 	hs->confirmed = true;
 	conn->recovery.confirmed = true;
+	/* Finished came in a Handshake packet: whoever says that it verified has validated, too */
+	hs_validated(conn);
 	qrdma_hs_drop_space(conn, QRDMA_SPACE_INITIAL, now);
 	qrdma_hs_drop_space(conn, QRDMA_SPACE_HANDSHAKE, now);
 	conn->events |= QRDMA_EV_CONFIRMED;
@@ -264,12 +272,6 @@ void qrdma_hs_on_sent(struct qrdma_conn *conn, u32 len, bool handshake, u64 now)
 void qrdma_hs_start(struct qrdma_conn *conn)
 {
 	conn->hs->started = true;
-	hs_block(conn);
-}
-
-static void hs_validated(struct qrdma_conn *conn)
-{
-	conn->hs->validated = true;
 	hs_block(conn);
 }
 
