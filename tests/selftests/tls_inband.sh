@@ -44,6 +44,7 @@ refused() {
 		grep -qi "$_why" $DIR/client.err $DIR/server.err
 }
 
+umask 077
 mkdir -p $DIR
 sh "$QRDMA_REPO/tests/userspace/certs.sh" $DIR
 head -c 1000000 "$QRDMA_REPO/build/module/$QRDMA_KERNEL/net/qrdma/qrdma.ko" >$DIR/a

@@ -48,6 +48,7 @@ exchange() {
 	fi
 }
 
+umask 077
 echo "me:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" >/tmp/two.psk
 fill a /tmp/two.a
 fill b /tmp/two.b
