@@ -257,6 +257,8 @@ static int cat_credentials(struct cat *cat)
 		return fail("credentials", err);
 	if (cat->psk_file) {
 		err = qrdma_cred_set_psk_file(cat->cred, cat->psk_file, cat->psk_identity);
+		if (err == -EACCES)
+			return fail("the file of keys has to be readable, and by nobody else (chmod 600)", err);
 		return err ? fail(cat->psk_file, err) : 0;
 	}
 	if (cat->cert) {
