@@ -234,6 +234,10 @@ static inline void qhs_listen(struct qhs *h, const u8 *data, u32 len)
 			qhs_answer(h, &h->p.tx, true);
 		return;
 	}
+	/* It has to be authentic (RFC 9000 s8.1.4): here, to be the one that was given. */
+	if (h->retry && (hdr.token_len != 1U + h->token[0] ||
+			 memcmp(hdr.token, h->token, hdr.token_len)))
+		return;
 	peer.len = hdr.scid_len;
 	memcpy(peer.data, hdr.scid, hdr.scid_len);
 	odcid.len = hdr.dcid_len;
