@@ -107,7 +107,7 @@ static void child_inherit(struct sock *sk, const struct sock *parent)
 
 /* Names: those of the datagram. Return: 0, or that its host cannot be answered. */
 static int child_name(struct qrdma_sock *qs, const struct qrdma_sock *parent,
-		       const struct qrdma_rxbuf *rxbuf)
+		      const struct qrdma_rxbuf *rxbuf)
 {
 	u16 port = get_unaligned_be16(rxbuf->buf.data);
 	int err = qrdma_sidr_serve(sock_net(&qs->sk));

@@ -2,10 +2,11 @@
 /*
  * From a destination connection id to its socket.
  *
- * Owns: the table of the peers' stateless reset tokens, and that of our connection ids, one for the whole module: an id is 64 random bits, so a
+ * Owns: the tables of our connection ids, of those that clients chose for a start, and of the
+ * peers' stateless reset tokens, one each for the whole module: an id is 64 random bits, so a
  * namespace of its own for each network namespace would separate nothing that the check of
- * namespace and port in input.c does not. Called by: input.c (softirq, RCU), link.c (process
- * context, socket lock).
+ * namespace and port in input.c does not. Called by: input.c (softirq, RCU), link.c and accept.c
+ * (process context).
  */
 #ifndef QRDMA_DEMUX_H
 #define QRDMA_DEMUX_H

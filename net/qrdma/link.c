@@ -97,7 +97,7 @@ static int link_take_path(struct qrdma_sock *qs, struct qrdma_peer *peer)
 
 	if (IS_ERR(ah))
 		return PTR_ERR(ah);
-	/* without it nothing is marked, which the engine finds out as if the path did not carry it */
+	/* without it nothing is marked, which to the engine is a path that does not carry it */
 	ect = qrdma_peer_ah(peer, path->flow_label, true);
 	link_drop_path(qs);
 	path->ah = ah;

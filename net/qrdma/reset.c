@@ -221,7 +221,7 @@ void qrdma_reset_answer(const struct qrdma_rxbuf *rxbuf, const u8 *cid)
 	struct net *net;
 	int err;
 
-	/* RFC 9000 s10.3.3: shorter than its cause, or two who have both forgotten go on for ever */
+	/* RFC 9000 s10.3.3: shorter than its cause, or two who forgot both go on for ever */
 	if (len <= QRDMA_RESET_LEN_MIN)
 		return;
 	job = reset_job_take();

@@ -78,6 +78,5 @@ static struct kunit_suite initial_suite = {
 	.suite_exit = initial_suite_exit,
 	.test_cases = initial_cases,
 };
-kunit_test_suite(initial_suite);
 
-MODULE_LICENSE("GPL");
+kunit_test_suite(initial_suite);

@@ -119,9 +119,10 @@ static void abort_close(int of)
 TEST_TIMEOUT(forgotten, 300)
 {
 	uint64_t before = stat_of("resets_received");
+	const char none[TOKEN] = "";
 
 	begin();
-	FACT(memcmp(token[0], token[1], TOKEN) && memcmp(token[0], (char[TOKEN]){ 0 }, TOKEN),
+	FACT(memcmp(token[0], token[1], TOKEN) && memcmp(token[0], none, TOKEN),
 	     "each end has a token of its own");
 	if (shell("link_loss loss 100%%"))
 		BAIL("netem");

@@ -132,9 +132,9 @@ struct qrdma_transport_param {
 	__u64	max_streams_uni;
 	__u64	max_datagram_frame_size;
 	/*
-	 * What a host that has lost the connection ends its answer with (RFC 9000 section 10.3); zero:
-	 * none. Our own is made from our connection id: get tells it once that is set (a destination
-	 * of length 0 will do until the peer's is known), and set takes nothing else.
+	 * What a host that has lost the connection ends its answer with (RFC 9000 s10.3); zero:
+	 * none. Our own is made from our connection id: get tells it once that is set (a
+	 * destination of length 0 will do until the peer's is known), and set takes nothing else.
 	 */
 	__u8	stateless_reset_token[QRDMA_RESET_TOKEN_SIZE];
 };

@@ -5,8 +5,8 @@
  * Owns: struct qrdma_ecn_path. Called by: recovery.c; packer.c asks whether to mark. Context:
  * any, never sleeps, allocates nothing. Lock: the caller serialises.
  *
- * Packets that leave without a record (qrdma_recovery_pass(): acknowledgements and nothing else) are
- * not marked, as TCP does not mark its own.
+ * Packets that leave without a record (qrdma_recovery_pass(): acknowledgements and nothing else)
+ * are not marked, as TCP does not mark its own.
  *
  * Source: RFC 9000 s13.4.2 and appendix A.4.
  */
