@@ -10,6 +10,7 @@
 #include <net/net_namespace.h>
 
 #include "compat.h"
+#include "demux.h"
 #include "hkdf.h"
 #include "peer.h"
 #include "reset.h"
@@ -148,11 +149,16 @@ static void reset_event(struct qrdma_peer_user *user, enum qrdma_peer_event even
 			struct qrdma_peer *peer, int err)
 {
 	struct reset_job *job = reset_job_of(user);
+	struct qrdma_sock *qs;
 
 	if (job->ended || (event != QRDMA_PEER_READY && event != QRDMA_PEER_GONE))
 		return;
 	job->ended = true;
-	if (event == QRDMA_PEER_READY && reset_send(job, peer))
+	/* Out of band both ends connect, in no order: this one may have come meanwhile. */
+	qs = qrdma_demux_find(job->cid);
+	if (qs)
+		sock_put(&qs->sk);
+	else if (event == QRDMA_PEER_READY && reset_send(job, peer))
 		qrdma_stat_inc(QRDMA_STAT_RESET_SENT);
 	else
 		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);

@@ -499,6 +499,7 @@ static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx 
 	}
 
 	conn->verified = true;
+	conn->heard = now;
 	conn->idle_armed = false;
 	conn->idle_since = now;
 	conn->keep_since = now;
@@ -540,13 +541,24 @@ static void conn_rx_failed(struct qrdma_conn *conn, const struct qrdma_rx *rx, u
 		qrdma_conn_fail(conn, EKEYEXPIRED, QRDMA_ERR_AEAD_LIMIT_REACHED, 0, now);
 }
 
+/*
+ * May the peer have lost the connection? What it says of a packet that came before it had made the
+ * connection may arrive long after that. A peer that has lost it answers the next probe in the same
+ * way.
+ */
+static bool conn_rx_may_be_lost(const struct qrdma_conn *conn, u64 now)
+{
+	return conn->verified &&
+	       now >= conn->heard + 3 * qrdma_recovery_pto(&conn->recovery, QRDMA_SPACE_APP);
+}
+
 /* RFC 9000 s10.3.1: @len bytes at @data belong to no packet of the peer; are they its reset? */
 static bool conn_rx_stray(struct qrdma_conn *conn, const u8 *data, u32 len, u64 now)
 {
 	const u8 *tail = qrdma_hdr_reset_token(data, len);
 
-	if (!conn->verified || conn->phase >= QRDMA_CONN_DRAINING || !tail ||
-	    !qrdma_path_is_reset(&conn->path, tail))
+	if (conn->phase >= QRDMA_CONN_DRAINING || !tail ||
+	    !qrdma_path_is_reset(&conn->path, tail) || !conn_rx_may_be_lost(conn, now))
 		return false;
 	if (conn->phase == QRDMA_CONN_OPEN) {
 		conn->error.err = ECONNRESET;

@@ -73,6 +73,7 @@ enum qrdma_conn_phase {
  * @key_packets_max: see struct qrdma_conn_config
  * @idle_timeout: ns, 0: none; the smaller of both ends'
  * @idle_since: when it last started, ns
+ * @heard: when a packet of the peer last verified, ns
  * @keepalive: ns, 0: none
  * @keep_since: when the last packet came in, or a keepalive was sent, ns
  * @paced_until: what is pending may not leave before, QRDMA_NEVER: pacing holds nothing back
@@ -126,6 +127,7 @@ struct qrdma_conn {
 	u64 key_packets_max;
 	u64 idle_timeout;
 	u64 idle_since;
+	u64 heard;
 	u64 keepalive;
 	u64 keep_since;
 	u64 paced_until;
