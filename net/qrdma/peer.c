@@ -48,6 +48,7 @@ enum {
 
 #define PEER_GRACE_NS	(600 * NSEC_PER_MSEC)	/* for an address or port that has just come */
 #define PEER_SPACING_NS	(20 * NSEC_PER_MSEC)	/* least time between two requests */
+#define PEER_NARROW_NS	(10ULL * NSEC_PER_SEC)	/* ask again one that takes less than we could send */
 #define PEER_SUSPECT_NS	NSEC_PER_SEC		/* least time between two suspicions */
 
 /** enum - bits of qrdma_peer_user.pending */
@@ -640,6 +641,15 @@ static bool entry_wants_try(struct qrdma_peer_entry *entry, u64 now, struct peer
 	return true;
 }
 
+/* The host took less than we can send when it answered: its port may have grown since. */
+static bool entry_is_narrow(const struct qrdma_peer_entry *entry)
+{
+	const struct qrdma_peer *peer = entry->peer;
+
+	return entry->nusers && peer && !entry->stale &&
+	       peer->max_datagram < qrdma_device_max_datagram(peer->dev);
+}
+
 static void entry_schedule(struct qrdma_peer_entry *entry)
 {
 	u64 now = ktime_get_ns();
@@ -651,6 +661,8 @@ static void entry_schedule(struct qrdma_peer_entry *entry)
 		until = min(entry->next_try, entry->began + (u64)resolve_ms * NSEC_PER_MSEC);
 	else if (!entry->nusers)
 		until = entry->idle_since + (u64)peer_idle * NSEC_PER_SEC;
+	else if (entry_is_narrow(entry))
+		until = entry->began + PEER_NARROW_NS;
 	else
 		return;
 	/* Not if somebody has kicked it meanwhile: that is to be served at once. */
@@ -677,6 +689,8 @@ static void entry_work(struct work_struct *work)
 	if (entry->asking && now - entry->began >= (u64)resolve_ms * NSEC_PER_MSEC)
 		entry_fail(entry, entry->reached || !entry->last_err ? -ETIMEDOUT : entry->last_err,
 			   &chores);
+	if (!entry->asking && entry_is_narrow(entry) && now - entry->began >= PEER_NARROW_NS)
+		entry_ask(entry);
 	send = entry_wants_try(entry, now, &chores);
 	spin_unlock_bh(&peer_lock);
 
@@ -857,8 +871,10 @@ static void peer_mtu_changed(struct qrdma_device *dev)
 
 	spin_lock_bh(&peer_lock);
 	hash_for_each(peer_hash, bucket, entry, node)
-		if (entry->peer && entry->peer->dev == dev)
+		if (entry->peer && entry->peer->dev == dev) {
 			entry_notify(entry, PENDING_MTU);
+			entry_kick(entry, 0);
+		}
 	spin_unlock_bh(&peer_lock);
 }
 
