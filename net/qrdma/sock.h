@@ -77,7 +77,7 @@ enum {
 	/* operations of the AEAD in flight for one socket and direction */
 	QRDMA_ASYNC_MAX		= 256,
 	/* idle records that a socket keeps, each direction */
-	QRDMA_FREE_RECORDS	= 4,
+	QRDMA_FREE_RECORDS	= 1,
 	/* SO_SNDBUF and SO_RCVBUF, bytes */
 	QRDMA_BUF_DEFAULT	= 1 << 20,
 	/* credit of a new connection, bytes; grows as the application reads */
