@@ -48,7 +48,7 @@ enum {
 
 #define PEER_GRACE_NS	(600 * NSEC_PER_MSEC)	/* for an address or port that has just come */
 #define PEER_SPACING_NS	(20 * NSEC_PER_MSEC)	/* least time between two requests */
-#define PEER_NARROW_NS	(10ULL * NSEC_PER_SEC)	/* ask again one that takes less than we could send */
+#define PEER_NARROW_NS	(10ULL * NSEC_PER_SEC)	/* ask one again that takes less than we send */
 #define PEER_SUSPECT_NS	NSEC_PER_SEC		/* least time between two suspicions */
 
 /** enum - bits of qrdma_peer_user.pending */
