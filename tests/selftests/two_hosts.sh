@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# vm: hosts=2 time=400 short=yes
+# vm: hosts=2 time=400 short=no
 # Two hosts: bytes go both ways at once through a lossy link; then host b loses the module and its RDMA device under a
 # transfer, without a last word, as when it boots anew. The connection at a ends with an error, and the next one
 # finds b's new queue pairs.
