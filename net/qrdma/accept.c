@@ -73,8 +73,17 @@ static void child_bury(struct qrdma_child *child)
 	qrdma_link_abort(qs);
 	qrdma_link_let_go(qs);
 	release_sock(sk);
-	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
 	sock_put(sk);
+}
+
+static void children_bury(struct list_head *dead)
+{
+	struct qrdma_child *child, *next;
+
+	list_for_each_entry_safe(child, next, dead, list) {
+		list_del(&child->list);
+		child_bury(child);
+	}
 }
 
 /* What a socket has from its listener, as TCP does it */
@@ -209,10 +218,8 @@ static int child_make(struct qrdma_listener *parent, const struct qrdma_rxbuf *r
 		qrdma_link_let_go(qs);
 	}
 	release_sock(&qs->sk);
-	if (err) {
-		sock_prot_inuse_add(sock_net(&qs->sk), qs->sk.sk_prot, -1);
+	if (err)
 		sock_put(&qs->sk);
-	}
 	return err;
 }
 
@@ -244,10 +251,7 @@ static void accept_bury(struct qrdma_listener *listener)
 		}
 	}
 	spin_unlock_bh(&listener->lock);
-	list_for_each_entry_safe(child, next, &dead, list) {
-		list_del(&child->list);
-		child_bury(child);
-	}
+	children_bury(&dead);
 }
 
 /* The reference to @rxbuf is used up. */
@@ -314,7 +318,6 @@ int qrdma_accept_listen(struct qrdma_sock *qs)
 void qrdma_accept_stop(struct qrdma_sock *qs)
 {
 	struct qrdma_listener *listener = qs->listener;
-	struct qrdma_child *child, *next;
 	LIST_HEAD(orphans);
 
 	if (!listener)
@@ -325,10 +328,7 @@ void qrdma_accept_stop(struct qrdma_sock *qs)
 	list_splice_init(&listener->ready, &orphans);
 	listener->count = 0;
 	spin_unlock_bh(&listener->lock);
-	list_for_each_entry_safe(child, next, &orphans, list) {
-		list_del(&child->list);
-		child_bury(child);
-	}
+	children_bury(&orphans);
 	qrdma_port_listen(&qs->port, false);
 }
 

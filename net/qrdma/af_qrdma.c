@@ -350,7 +350,7 @@ static int qrdma_shutdown(struct socket *sock, int how)
 		return 0;
 	}
 	lock_sock(sk);
-	if ((1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)) {
+	if (qrdma_sock_connecting(qs)) {
 		qrdma_link_abort(qs);
 		sock->state = SS_UNCONNECTED;
 	} else if (sk->sk_state == TCP_LISTEN) {
@@ -382,8 +382,7 @@ static void sock_close_begin(struct qrdma_sock *qs)
 
 	qrdma_input_drain(qs);
 	/* With a connection that has ended there is nothing to deliver, nor to wait for. */
-	if (!qs->conn || (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV) ||
-	    qs->error.reason) {
+	if (!qs->conn || qrdma_sock_connecting(qs) || qs->error.reason) {
 		qrdma_link_abort(qs);
 		return;
 	}
@@ -423,7 +422,6 @@ static int qrdma_release(struct socket *sock)
 	qrdma_link_let_go(qs);
 	release_sock(sk);
 	sock->sk = NULL;
-	sock_prot_inuse_add(sock_net(sk), &qrdma_prot, -1);
 	sock_put(sk);
 	return 0;
 }

@@ -21,8 +21,6 @@
 
 /* Most handshake bytes of one sendmsg() */
 #define INBAND_WRITE_MAX	(16 << 10)
-/* RFC 9000 s20.1: plus the TLS alert */
-#define INBAND_CRYPTO_ERROR	0x100
 
 /* Key of the tags of Retry packets; the same for all */
 static struct qrdma_slot *inband_retry;
@@ -153,11 +151,7 @@ int qrdma_inband_begin(struct qrdma_sock *qs)
 /* After calls that may have left events: act on them, and send. */
 static void inband_run(struct qrdma_sock *qs)
 {
-	u32 ev = qrdma_conn_events(qs->conn, qrdma_sock_now());
-
-	if (ev & QRDMA_EV_HELD)
-		ev |= qrdma_input_held(qs);
-	qrdma_output_run(qs, ev | QRDMA_EV_TX);
+	qrdma_output_run(qs, qrdma_input_events(qs) | QRDMA_EV_TX);
 }
 
 void qrdma_inband_rekey(struct qrdma_sock *qs)
@@ -245,9 +239,8 @@ int qrdma_inband_result(struct qrdma_sock *qs, const struct qrdma_handshake_resu
 		err = -EALREADY;
 	} else {
 		qs->inband->err = result->error;
-		qrdma_output_run(qs, qrdma_conn_close(qs->conn,
-						      INBAND_CRYPTO_ERROR + result->alert, false,
-						      qrdma_sock_now()));
+		qrdma_sock_react(qs, qrdma_conn_close(qs->conn, QRDMA_TLS_ERROR + result->alert,
+						      false, qrdma_sock_now()));
 	}
 	inband_run(qs);
 	return err;

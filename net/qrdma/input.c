@@ -242,7 +242,7 @@ static u32 input_datagram(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf)
 	return input_packets(qs, in);
 }
 
-u32 qrdma_input_held(struct qrdma_sock *qs)
+static u32 input_held(struct qrdma_sock *qs)
 {
 	struct input *in;
 	u32 ev = 0;
@@ -255,6 +255,15 @@ u32 qrdma_input_held(struct qrdma_sock *qs)
 		}
 		ev |= input_packets(qs, in);
 	}
+	return ev;
+}
+
+u32 qrdma_input_events(struct qrdma_sock *qs)
+{
+	u32 ev = qrdma_conn_events(qs->conn, qrdma_sock_now());
+
+	if (ev & QRDMA_EV_HELD)
+		ev |= input_held(qs);
 	return ev;
 }
 
@@ -332,11 +341,8 @@ static u32 input_process(struct qrdma_sock *qs)
 		ev |= input_process_todo(qs);
 	}
 	/* A datagram may mean something to a handshake although nothing of it was opened. */
-	if (qs->inband && qs->live && qs->conn) {
-		ev |= qrdma_conn_events(qs->conn, qrdma_sock_now());
-		if (ev & QRDMA_EV_HELD)
-			ev |= qrdma_input_held(qs);
-	}
+	if (qs->inband && qs->live && qs->conn)
+		ev |= qrdma_input_events(qs);
 	return ev;
 }
 

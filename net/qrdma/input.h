@@ -36,12 +36,14 @@ void qrdma_input_rx(struct qrdma_lane *lane, struct qrdma_rxbuf *rxbuf);
 void qrdma_input_give(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf);
 
 /**
- * qrdma_input_held() - QRDMA_EV_HELD: packets that waited for a key go the way of all others
+ * qrdma_input_events() - what a handshake has come to, beside packets that were opened
  * @qs: socket, locked, with an engine
+ *
+ * Packets that waited for a key, and need not any more, go the way of all others.
  *
  * Return: event bits.
  */
-u32 qrdma_input_held(struct qrdma_sock *qs);
+u32 qrdma_input_events(struct qrdma_sock *qs);
 
 /**
  * qrdma_input_drain() - a process has the socket lock: open what has arrived meanwhile

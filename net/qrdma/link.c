@@ -287,7 +287,7 @@ static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 		qrdma_output_run(qs, qrdma_conn_kick(qs->conn, now) | QRDMA_EV_TX);
 		return;
 	}
-	if (qs->sk.sk_state != TCP_SYN_SENT && qs->sk.sk_state != TCP_SYN_RECV)
+	if (!qrdma_sock_connecting(qs))
 		return;
 	err = link_start(qs, peer);
 	if (err == -ESTALE)
@@ -495,23 +495,25 @@ void qrdma_link_close(struct qrdma_sock *qs)
 
 void qrdma_link_let_go(struct qrdma_sock *qs)
 {
+	struct sock *sk = &qs->sk;
+
 	/* The connection's reference keeps the socket; qrdma_link_close() releases the port. */
 	if (qs->live)
 		qrdma_stat_inc(QRDMA_STAT_ORPHANS);
 	else
 		qrdma_sock_unbind(qs);
-	sock_orphan(&qs->sk);
+	sock_orphan(sk);
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
 }
 
 void qrdma_link_abort(struct qrdma_sock *qs)
 {
-	bool connecting = (1 << qs->sk.sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV);
-
 	if (qs->live && qs->conn)
 		qrdma_output_run(qs, qrdma_conn_close(qs->conn, QRDMA_APP_ABORT, true,
 						      qrdma_sock_now()) | QRDMA_EV_TX);
 	else
-		qrdma_sock_fail(qs, connecting ? ECONNRESET : 0, QRDMA_REASON_LOCAL_CLOSE);
+		qrdma_sock_fail(qs, qrdma_sock_connecting(qs) ? ECONNRESET : 0,
+				QRDMA_REASON_LOCAL_CLOSE);
 }
 
 /*

@@ -41,7 +41,7 @@ bool qrdma_sock_handshaking(const struct qrdma_sock *qs)
 	const struct qrdma_inband *inband;
 	bool ready;
 
-	if (!((1 << READ_ONCE(qs->sk.sk_state)) & (TCPF_SYN_SENT | TCPF_SYN_RECV)))
+	if (!qrdma_sock_connecting(qs))
 		return false;
 	rcu_read_lock();
 	inband = READ_ONCE(qs->inband);
@@ -156,11 +156,6 @@ void qrdma_sock_unbind(struct qrdma_sock *qs)
 	qrdma_sidr_unserve(qs->port.net);
 }
 
-static bool sock_connecting(const struct sock *sk)
-{
-	return (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV);
-}
-
 static void sock_set_error(struct qrdma_sock *qs, int err)
 {
 	WRITE_ONCE(qs->sk.sk_err, err);
@@ -172,7 +167,7 @@ static void sock_ended(struct qrdma_sock *qs, int state, int err)
 {
 	struct sock *sk = &qs->sk;
 
-	if (sock_connecting(sk))
+	if (qrdma_sock_connecting(qs))
 		qrdma_stat_inc(QRDMA_STAT_FAILED);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	WRITE_ONCE(sk->sk_state, state);
@@ -184,8 +179,7 @@ static void sock_ended(struct qrdma_sock *qs, int state, int err)
 
 static u32 sock_reason(const struct qrdma_conn_error *error)
 {
-	/* RFC 9001 s4.8 */
-	if (!error->app && error->code >= 0x100 && error->code < 0x200)
+	if (!error->app && error->code >= QRDMA_TLS_ERROR && error->code < QRDMA_TLS_ERROR + 256)
 		return QRDMA_REASON_HANDSHAKE;
 	switch (error->err) {
 	case ETIMEDOUT:
@@ -222,7 +216,7 @@ static void sock_on_closed(struct qrdma_sock *qs)
 	/* Who spoke TLS knows better what it means. */
 	if (qs->inband && qs->inband->err && !error.remote)
 		error.err = qs->inband->err;
-	if (sock_connecting(&qs->sk) && !error.err)
+	if (qrdma_sock_connecting(qs) && !error.err)
 		error.err = ECONNRESET;
 	if (qs->sk.sk_state == TCP_ESTABLISHED && error.remote && !error.err)
 		state = TCP_CLOSE_WAIT;
@@ -233,7 +227,7 @@ static void sock_on_established(struct qrdma_sock *qs)
 {
 	struct sock *sk = &qs->sk;
 
-	if (!sock_connecting(sk))
+	if (!qrdma_sock_connecting(qs))
 		return;
 	qrdma_sock_clear_alarm(qs, QRDMA_ALARM_CONNECT);
 	qs->spent = true;

@@ -114,6 +114,9 @@ enum {
 #define QRDMA_APP_ABORT		1	/* closed with unread data, or SO_LINGER with 0 */
 #define QRDMA_APP_TIMEOUT	2	/* the orphan was not done in linger_timeout */
 
+/* TLS failed: the first of 256 transport error codes, plus the alert (RFC 9001 s4.8) */
+#define QRDMA_TLS_ERROR		0x100
+
 /**
  * enum qrdma_alarm - what the socket's timer serves besides the engine's deadline
  * @QRDMA_ALARM_CONNECT: give up connecting
@@ -377,6 +380,12 @@ struct qrdma_sock {
 static inline struct qrdma_sock *qrdma_sk(const struct sock *sk)
 {
 	return container_of(sk, struct qrdma_sock, sk);
+}
+
+/** qrdma_sock_connecting() - neither connected nor ended. Any context; no lock for a mere look. */
+static inline bool qrdma_sock_connecting(const struct qrdma_sock *qs)
+{
+	return (1 << READ_ONCE(qs->sk.sk_state)) & (TCPF_SYN_SENT | TCPF_SYN_RECV);
 }
 
 /** qrdma_sock_start() - before the first socket. Return: 0, -ENOMEM. */
