@@ -19,6 +19,7 @@
 #include <crypto/aes.h>
 #include <crypto/chacha.h>
 #include <crypto/internal/cipher.h>
+#include <net/sock.h>
 
 /* 6.12: asm/unaligned.h is gone */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
