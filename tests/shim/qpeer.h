@@ -9,6 +9,7 @@
 
 #include "qpair.h"
 #include "conn_state.h"
+#include "longpkt.h"
 
 #define QPEER_FRAMES	16
 #define QPEER_WIRE	4096
@@ -209,15 +210,18 @@ static inline bool qpeer_decode(struct qpeer *p)
 {
 	u32 where = QRDMA_FA_1RTT | (p->server ? QRDMA_FA_SERVER : QRDMA_FA_CLIENT);
 	struct qrdma_aead_op op = { .pkt = p->wire };
+	/* qrdma_hdr_parse() is for connection ids as long as ours: the peer's own may be shorter */
+	struct qrdma_hdr hdr = {
+		.pn_off	= 1 + qrdma_path_dcid(&p->conn->path)->len,
+		.len	= p->got_len,
+	};
 	u8 mask[QRDMA_HP_MASK_LEN];
 	struct qrdma_cursor c;
-	struct qrdma_hdr hdr;
 	int err = -EBADMSG;
 
-	if (qrdma_hdr_parse(&hdr, p->wire, p->got_len) != QRDMA_HDR_OK)
+	if (p->wire[0] & QRDMA_HDR_LONG ||
+	    hdr.len < hdr.pn_off + QRDMA_SAMPLE_LEAST + QRDMA_TAG_LEN)
 		return false;
-	/* the peer knows how long its own connection ids are */
-	hdr.pn_off = 1 + qrdma_path_dcid(&p->conn->path)->len;
 	null_aead.hp_mask(p->open[0], qrdma_hdr_sample(&hdr, p->wire), mask);
 	qrdma_hdr_unprotect(&hdr, p->wire, mask);
 	op.pn = qrdma_pn_decode(p->got_pn + 1, hdr.pn, hdr.pn_len);
