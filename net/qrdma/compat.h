@@ -28,6 +28,13 @@
 #include <linux/unaligned.h>
 #endif
 
+/* 7.0: linux/kernel.h does not bring hex2bin() any more; 6.1 has no header of its own for it */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#include <linux/kernel.h>
+#else
+#include <linux/hex.h>
+#endif
+
 /* 6.3: a crypto completion gets the caller's pointer; before, it got a request
  * of which only ->data may be used. A callback is written as
  * void done(qrdma_crypto_arg *arg, int err) and asks qrdma_crypto_data(arg) for
