@@ -72,7 +72,7 @@ int qrdma_inband_client(struct qrdma_sock *qs)
 	struct qrdma_setup *setup = &qs->setup;
 
 	setup->role = QRDMA_ROLE_CLIENT;
-	/* Design D16: the stream is ours to open; more than that one the application asked for. */
+	/* The stream is ours to open; more than that one the application asked for. */
 	if (setup->local.initial_max_streams_bidi <= 1)
 		setup->local.initial_max_streams_bidi = 0;
 	/* left by an attempt of another role */

@@ -179,7 +179,7 @@ static u32 input_finish(struct qrdma_sock *qs, struct input *in)
 
 	if (in->held || in->rx.drop != QRDMA_DROP_NONE || !qs->path.peer)
 		return ev;
-	/* Design D3: answers go to the queue pair that the last authenticated packet came from. */
+	/* Answers go to the queue pair that the last authenticated packet came from. */
 	rxbuf = qrdma_rxbuf_of(in->rx.buf);
 	if (ipv6_addr_equal(&rxbuf->saddr, &qs->path.peer->remote))
 		qs->path.qpn = rxbuf->src_qp;

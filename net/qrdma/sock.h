@@ -82,7 +82,7 @@ enum {
 	QRDMA_BUF_DEFAULT	= 1 << 20,
 	/* credit of a new connection, bytes; grows as the application reads */
 	QRDMA_CREDIT_FIRST	= 16 << 10,
-	/* timer granularity, design D12 */
+	/* timer granularity */
 	QRDMA_GRANULARITY_US	= 100,
 	/* connection ids of the peer that we keep: default, and most (core/path.h) */
 	QRDMA_ACTIVE_CID_LIMIT	= 2,

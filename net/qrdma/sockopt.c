@@ -36,7 +36,7 @@ static void sockopt_config_defaults(struct qrdma_config *config)
 }
 
 /*
- * Design D16: the byte stream is opened by the client, so only a server has a stream to grant. What
+ * The byte stream is opened by the client, so only a server has a stream to grant. What
  * is more than that one the application asked for.
  */
 static void sockopt_grant_stream(struct qrdma_setup *setup)

@@ -288,7 +288,7 @@ Q_TEST(cong_cubic_idle)
 	Q_EXPECT_LE(test, qrdma_cong_window(&c), 715 * MDS * 3 / 2);
 }
 
-/* D12, F01: when all of an event's packets turn up after all, it is as if it had not been */
+/* F01: when all of an event's packets turn up after all, it is as if it had not been */
 Q_TEST(cong_undo)
 {
 	struct qrdma_cong c;

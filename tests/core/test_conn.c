@@ -118,7 +118,7 @@ Q_TEST(conn_is_small)
 	qpair_free(p);
 }
 
-/* Design D16: the server can speak first, because the client opens the stream for it. */
+/* The server can speak first, because the client opens the stream for it. */
 Q_TEST(conn_server_first)
 {
 	struct qpair *p = qpair_new(test);
@@ -466,7 +466,7 @@ Q_TEST(conn_smaller_path)
 	qpair_free(p);
 }
 
-/* Requirement R17: more than one per cent lost is told, and takes the headroom out of the pace. */
+/* More than one per cent lost is told, and takes the headroom out of the pace. */
 Q_TEST(conn_loss_monitor)
 {
 	struct qpair *p = qpair_new(test);

@@ -147,7 +147,7 @@ Q_TEST(recovery_pto_backoff)
 	bench_end(b);
 }
 
-/* F01, D12: a loop that was slow of late is waited for, up to two PTOs. */
+/* F01: a loop that was slow of late is waited for, up to two PTOs. */
 Q_TEST(recovery_pto_floor)
 {
 	struct bench *b = bench_new(test, true, true);

@@ -484,7 +484,7 @@ Q_TEST(stream_sends)
 	Q_EXPECT_EQ(test, s->id, 0);
 	expect_quiet(test, t);
 
-	/* shown to the peer before there are bytes (design D16), again when that was lost */
+	/* shown to the peer before there are bytes, again when that was lost */
 	qrdma_stream_announce(t, s);
 	expect_frame(test, t, 0, 0, 0, false);
 	expect_quiet(test, t);

@@ -194,7 +194,7 @@ TEST(parameters)
 	REFUSED(active_connection_id_limit, 5);
 }
 
-/* The client opens the byte stream: it has none to grant (D16). */
+/* The client opens the byte stream: it has none to grant. */
 TEST(streams_by_role)
 {
 	struct qrdma_transport_param p = {};

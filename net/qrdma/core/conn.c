@@ -47,7 +47,7 @@ static int conn_init_streams(struct qrdma_conn *conn, const struct qrdma_conn_co
 	s = qrdma_streams_open(&conn->streams, false, gfp);
 	if (IS_ERR(s))
 		return PTR_ERR(s) == -EAGAIN ? -EINVAL : PTR_ERR(s);
-	/* so that the server may be the first to speak (design D16) */
+	/* so that the server may be the first to speak */
 	qrdma_stream_announce(&conn->streams, s);
 	conn->s0 = s;
 	return 0;

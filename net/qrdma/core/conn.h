@@ -37,7 +37,7 @@ struct qrdma_conn;
  *
  * One whose handshake runs out of band has only the application packet number space and is
  * "connecting" until the first packet of the peer verifies. The client's first packet opens stream
- * 0 with an empty STREAM frame (design D16), so call the packer once the keys are in. What follows
+ * 0 with an empty STREAM frame, so call the packer once the keys are in. What follows
  * when the handshake runs in band is told in conn_hs.h.
  *
  * Return: 0; -EINVAL: a value that cannot be (id lengths, more active connection ids than path.h

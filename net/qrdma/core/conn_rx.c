@@ -174,7 +174,7 @@ static enum qrdma_rx_verdict conn_rx_long(struct qrdma_conn *conn, struct qrdma_
 	if (!conn_rx_level(rx, hdr->type) || !conn_rx_is_ours(conn, rx, hdr, first))
 		return conn_rx_drop(conn, rx, QRDMA_DROP_HEADER);
 	if (conn->server) {
-		/* RFC 9000 s14.1, design D13 */
+		/* RFC 9000 s14.1 */
 		if (rx->level == QRDMA_ENC_INITIAL && rx->total < qrdma_hs_expand(conn))
 			return conn_rx_drop(conn, rx, QRDMA_DROP_HEADER);
 	} else if (rx->level == QRDMA_ENC_EARLY || hdr->token_len) {

@@ -110,7 +110,7 @@ void qrdma_conn_again(struct qrdma_conn *conn, const struct qrdma_sent *sent)
 		conn_frame_lost(conn, &sent->frame[i]);
 }
 
-/* Design D12: loss above the limit is an event and takes the headroom out of the pace. */
+/* Loss above the limit is an event and takes the headroom out of the pace. */
 static void conn_monitor_loss(struct qrdma_conn *conn)
 {
 	struct qrdma_recovery *r = &conn->recovery;
@@ -367,7 +367,7 @@ u64 qrdma_conn_next_deadline(const struct qrdma_conn *conn)
 	return at;
 }
 
-/* A client in band opens stream 0 once the server allows it, so that it may speak (design D16). */
+/* A client in band opens stream 0 once the server allows it, so that it may speak. */
 static void conn_open_stream(struct qrdma_conn *conn)
 {
 	struct qrdma_stream *s;

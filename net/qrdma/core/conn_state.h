@@ -26,7 +26,7 @@
 #define QRDMA_CONN_CRYPTO_MAX	(16 * 1024)
 /* PTOs in a row from which on the peer's address is doubted */
 #define QRDMA_CONN_SUSPECT_PTOS	3
-/* loss, in 1/1000, that the loss monitor reports unless told otherwise (requirement R17) */
+/* loss, in 1/1000, that the loss monitor reports unless told otherwise */
 #define QRDMA_CONN_LOSS_PERMILLE	10
 /* longest idle time-out that is kept, ms: a day; longer ones are none */
 #define QRDMA_CONN_IDLE_MAX_MS	(24 * 3600 * 1000ULL)
@@ -66,7 +66,7 @@ enum qrdma_conn_phase {
  * @hs: the handshake in band, NULL: out of band
  * @recovery: what was sent
  * @streams: all of them
- * @s0: stream 0, which is the socket (design D16); NULL on a server until the client opens it
+ * @s0: stream 0, which is the socket; NULL on a server until the client opens it
  * @path: ids and datagram size
  * @datagram_max: largest datagram that the peer takes, bytes; U32_MAX: the path's owner knows
  * @max_datagram_frame: largest DATAGRAM frame welcome, bytes; 0: none

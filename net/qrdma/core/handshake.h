@@ -30,7 +30,7 @@ int qrdma_hs_create(struct qrdma_conn *conn, const struct qrdma_conn_config *cfg
 void qrdma_hs_destroy(struct qrdma_conn *conn);
 
 /**
- * qrdma_hs_expand() - how large a datagram with an Initial packet has to be (RFC 9000 s14.1, D13)
+ * qrdma_hs_expand() - how large a datagram with an Initial packet has to be (RFC 9000 s14.1)
  * @conn: connection
  *
  * Return: bytes.

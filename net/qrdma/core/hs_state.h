@@ -19,7 +19,7 @@
 /* packets that wait for their key: in all, and of one level; bounded before authentication */
 #define QRDMA_HS_HELD		16
 #define QRDMA_HS_HELD_LEVEL	10
-/* a datagram with an Initial packet is padded to that or the path's maximum (design D13) */
+/* a datagram with an Initial packet is padded to that or the path's maximum */
 #define QRDMA_HS_EXPAND		1200U
 /* RFC 9000 s8.1: a server sends at most so many times what it received, until validated */
 #define QRDMA_HS_AMPLIFY	3

@@ -7,7 +7,7 @@
  *
  * Where this goes beyond RFC 9002:
  *  - time threshold and PTO are floored by the slowest loop from sending to the processed ACK that
- *    was seen lately, so that a stalled CPU is not taken for loss (field case F01, design D12);
+ *    was seen lately, so that a stalled CPU is not taken for loss (field case F01);
  *  - a lost packet stays on record for some time; when it is acknowledged after all, the packet
  *    threshold rises to the reordering seen, and the controller may take back its cut;
  *  - whatever is in flight arms the PTO, whether its frames are sent again or not (F06);

@@ -37,7 +37,7 @@
 #define QRDMA_PACKET_THRESHOLD_MAX	64
 /* kPersistentCongestionThreshold (RFC 9002 s7.6.1) */
 #define QRDMA_PERSISTENT_PTOS		3
-/* kGranularity where the owner names none (design D12) */
+/* kGranularity where the owner names none */
 #define QRDMA_GRANULARITY		(100ULL * NSEC_PER_USEC)
 /* longest probe time-out that the backoff reaches */
 #define QRDMA_PTO_MAX			(60ULL * NSEC_PER_SEC)

@@ -90,7 +90,7 @@ static inline u64 qrdma_rtt_pto(const struct qrdma_rtt *rtt)
  * @rtt: the estimate
  * @pto: the PTO, which bounds it
  *
- * A stalled CPU, here or there, is not loss (field case F01, design D12). One very slow loop must
+ * A stalled CPU, here or there, is not loss (field case F01). One very slow loop must
  * not keep a real loss from being found for as long: QRDMA_LOOP_PTOS is the end of it.
  */
 static inline u64 qrdma_rtt_floor(const struct qrdma_rtt *rtt, u64 pto)

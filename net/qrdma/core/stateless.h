@@ -26,7 +26,7 @@ enum qrdma_first {
  * @data: first byte
  * @len: bytes
  * @max_datagram: largest datagram that the path takes: what a client has to fill, up to 1200 bytes
- *	(RFC 9000 s14.1, design D13)
+ *	(RFC 9000 s14.1)
  * @hdr: header of its first packet, unless it is to be dropped. Of an Initial: dcid (what Initial
  *	keys are derived from), scid, token
  *

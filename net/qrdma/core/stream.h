@@ -242,7 +242,7 @@ struct qrdma_stream *qrdma_streams_open(struct qrdma_streams *t, bool uni, gfp_t
 
 /*
  * Send an empty STREAM frame unless bytes go first, so that the other end may send on the
- * stream (design D16).
+ * stream.
  */
 void qrdma_stream_announce(struct qrdma_streams *t, struct qrdma_stream *s);
 

@@ -36,7 +36,7 @@ enum qrdma_tparam_id {
 };
 
 /* RFC 9000 s18.2 calls a max_udp_payload_size below 1200 invalid. A QRDMA datagram over a
- * 1500-byte Ethernet has 1020 bytes (design D13), so an honest peer says 1020: that is the bound
+ * 1500-byte Ethernet has 1020 bytes, so an honest peer says 1020: that is the bound
  * here. Peers that only speak to larger paths send 1200 or more and notice no difference.
  */
 #define QRDMA_TP_MAX_UDP_PAYLOAD_MIN	1020
