@@ -29,8 +29,9 @@
  * Every structure is of fixed size and its reserved bytes must be zero: a wrong size or dirty
  * padding is EINVAL, and so is a value out of range. A get with a buffer shorter than the
  * structure is EINVAL too; a longer one is filled up to the structure's size. What must be set
- * before connect() is EISCONN afterwards (EALREADY while connecting). connect() needs connection
- * ids, the peer's transport parameters and both secrets; without them it is ENOKEY.
+ * before connect() is EISCONN afterwards (EALREADY while connecting). Out of band connect() needs
+ * connection ids, the peer's transport parameters and both secrets; with some of them it is ENOKEY,
+ * and with none it is struct qrdma_config that says who makes the handshake.
  */
 /* struct qrdma_connection_ids, set: before connect(), out of band */
 #define QRDMA_CONNECTION_ID	4
@@ -107,6 +108,8 @@ struct qrdma_connection_close {
 #define QRDMA_REASON_PEER_LOST		14
 /* TLS failed: the alert is the code's low byte, and "remote" tells whose it was */
 #define QRDMA_REASON_HANDSHAKE		15
+/* nobody here makes handshakes: see QRDMA_HANDSHAKE_AGENT */
+#define QRDMA_REASON_NO_AGENT		16
 
 #define QRDMA_RESET_TOKEN_SIZE	16
 
@@ -152,6 +155,13 @@ struct qrdma_transport_param {
  * QRDMA_CRYPTO_SECRET. Accepted sockets inherit it.
  */
 #define QRDMA_HANDSHAKE_SELF	1
+/*
+ * the agent of the network namespace (linux/qrdma_genl.h); what a new socket has. connect() and
+ * accept() complete when the connection is established, and the program sees nothing of the
+ * handshake: what belongs to one is EBUSY. Without an agent connect() is ESRCH, and who connects to
+ * a listener is refused.
+ */
+#define QRDMA_HANDSHAKE_AGENT	2
 
 struct qrdma_config {
 	__u32	congestion;		/* QRDMA_CONG_* */
