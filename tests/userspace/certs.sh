@@ -23,7 +23,7 @@ server='dns_name = "server.test"\nip_address = "10.9.0.2"\ntls_www_server\n'
 make_ca ca
 make_ca stranger
 make_cert server ca "$valid$server"
-make_cert client ca "${valid}tls_www_client\n"
+make_cert client ca "${valid}dns_name = \"client.test\"\ntls_www_client\n"
 make_cert expired ca "activation_date = \"2020-01-01\"\nexpiration_date = \"2020-02-01\"\n$server"
 make_cert untrusted stranger "$valid$server"
 make_cert namesake ca "${valid}dns_name = \"server.test\"\ntls_www_client\n"

@@ -71,6 +71,8 @@ static void test_good(void)
 
 	good("server certificate", pair_x509(&p));
 	good("mutual certificates", pair_mutual(&p, "client"));
+	pair_mutual(&p, "client")->side[PAIR_SERVER].opt.peer_name = "client.test";
+	good("mutual certificates, both by name", &p);
 	pair_init(&p, cred_x509(NULL, "ca.pem"), "10.9.0.2", cred_x509("server", NULL));
 	good("server certificate by address", &p);
 	good("pre-shared key", pair_psk(&p, "alice", 1));
@@ -95,6 +97,8 @@ static void test_x509(void)
 	    UNKNOWN_CA);
 	bad("a server's certificate at a client", pair_mutual(&p, "server"), -EKEYREJECTED, -EKEYREJECTED, PAIR_SERVER,
 	    BAD_CERTIFICATE);
+	pair_mutual(&p, "client")->side[PAIR_SERVER].opt.peer_name = "server.test";
+	bad("client of another name", &p, -EKEYREJECTED, -EKEYREJECTED, PAIR_SERVER, BAD_CERTIFICATE);
 	bad("expired client", pair_mutual(&p, "expired"), -EKEYEXPIRED, -EKEYEXPIRED, PAIR_SERVER, CERTIFICATE_EXPIRED);
 }
 
@@ -502,6 +506,11 @@ static void test_tickets(void)
 	pair_free(&p);
 	len = ticket_get(tickets, true, ticket, sizeof(ticket));
 	ticket_use("a ticket stands for a certificate", pair_mutual(&p, "client"), tickets, ticket, len, true);
+	pair_mutual(&p, "client")->side[PAIR_SERVER].opt.peer_name = "server.test";
+	p.side[PAIR_SERVER].opt.tickets = tickets;
+	p.side[PAIR_CLIENT].opt.ticket = ticket;
+	p.side[PAIR_CLIENT].opt.ticket_len = len;
+	bad("but not for a name that is not in it", &p, -EKEYREJECTED, -EKEYREJECTED, PAIR_SERVER, BAD_CERTIFICATE);
 	qrdma_tickets_free(tickets);
 	qrdma_tickets_free(same);
 	qrdma_tickets_free(other);

@@ -249,10 +249,11 @@ static int cred_apply_x509(struct cred_use *use, gnutls_session_t session, const
 		gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
 	use->verify[n].type = GNUTLS_DT_KEY_PURPOSE_OID;
 	use->verify[n++].data = (unsigned char *)purpose;
-	if (!role->server) {
+	if (role->peer_name) {
 		use->verify[n].type = GNUTLS_DT_DNS_HOSTNAME;
 		use->verify[n++].data = (unsigned char *)role->peer_name;
 	}
+	use->n_verify = n;
 	gnutls_session_set_verify_cert2(session, use->verify, n, 0);
 	return 0;
 }

@@ -15,7 +15,7 @@
  * @cred: credentials, shared by sessions
  * @server: role
  * @require_peer_cert: server only
- * @peer_name: client only: what the server's certificate must carry
+ * @peer_name: what the peer's certificate must carry; a server's NULL: any that is trusted will do
  */
 struct cred_role {
 	const struct qrdma_cred *cred;
@@ -30,6 +30,7 @@ struct cred_role {
  * @psk_client: freed by cred_release()
  * @psk_server: freed by cred_release()
  * @verify: what is asked of the peer's certificate, read by GnuTLS as long as the session lives
+ * @n_verify: how much of it is used
  * @psk_found: server: an identity that the client offered is one of ours
  * @psk_unknown: server: none of those that it offered so far
  */
@@ -38,6 +39,7 @@ struct cred_use {
 	gnutls_psk_client_credentials_t psk_client;
 	gnutls_psk_server_credentials_t psk_server;
 	gnutls_typed_vdata_st verify[2];
+	unsigned int n_verify;
 	bool psk_found;
 	bool psk_unknown;
 };

@@ -19,6 +19,33 @@ union info_buffer {
 	struct cmsghdr align;
 };
 
+/* Those that the code of the close says nothing about. */
+static const struct reason {
+	int error;
+	const char *text;
+} reasons[] = {
+	[QRDMA_REASON_NO_DEVICE] = { -EADDRNOTAVAIL, "no RDMA device here has the local address" },
+	[QRDMA_REASON_NO_ROUTE] = { -EHOSTUNREACH, "the address of the peer did not resolve" },
+	[QRDMA_REASON_NO_SERVICE] = { -ECONNREFUSED, "the host is there and has no AF_QRDMA" },
+	[QRDMA_REASON_INCOMPATIBLE] = { -EPROTONOSUPPORT, "the host's AF_QRDMA speaks another version" },
+	[QRDMA_REASON_NO_ANSWER] = { -ETIMEDOUT, "the peer did not answer in time" },
+	[QRDMA_REASON_DEVICE_GONE] = { -ENODEV, "the RDMA device was removed" },
+	[QRDMA_REASON_IDLE] = { -ETIMEDOUT, "the connection was idle for too long" },
+	[QRDMA_REASON_LOCAL_CLOSE] = { -ECONNABORTED, "closed from this end" },
+	[QRDMA_REASON_PEER_CLOSE] = { -ECONNRESET, "closed by the peer's application" },
+	[QRDMA_REASON_KEY_LIMIT] = { -EKEYEXPIRED, "the keys may not be used any more" },
+	[QRDMA_REASON_NO_MEMORY] = { -ENOMEM, "out of memory" },
+	[QRDMA_REASON_PEER_LOST] = { -ECONNRESET, "the peer's host has lost the connection" },
+	[QRDMA_REASON_NO_AGENT] = { -ESRCH, "no agent runs handshakes here" },
+};
+
+static const struct reason *reason_find(uint32_t number)
+{
+	if (number >= sizeof(reasons) / sizeof(reasons[0]) || !reasons[number].text)
+		return NULL;
+	return &reasons[number];
+}
+
 static int inband_state(int fd)
 {
 	struct qrdma_info info;
@@ -111,13 +138,19 @@ static int inband_close(int fd, struct qrdma_connection_close *info)
 static int inband_end(int fd, struct hs_end *end)
 {
 	struct qrdma_connection_close info;
+	const struct reason *reason;
 	socklen_t len = sizeof(end->error);
 	int err = inband_close(fd, &info);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &end->error, &len))
-		return -errno;
 	if (err)
 		return err;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &end->error, &len)) {
+		/* an agent's: the error of the socket is for its program */
+		if (errno != EOPNOTSUPP)
+			return -errno;
+		reason = reason_find(info.reason);
+		end->error = reason ? -reason->error : 0;
+	}
 	end->by_transport = !info.app;
 	end->remote = info.remote;
 	end->code = info.code;
@@ -165,33 +198,17 @@ int qrdma_handshake_self(int fd)
 
 int qrdma_get_close_reason(int fd, struct qrdma_reason *why)
 {
-	/* Those that the code of the close says nothing about. */
-	static const struct {
-		int error;
-		const char *text;
-	} reasons[] = {
-		[QRDMA_REASON_NO_DEVICE] = { -EADDRNOTAVAIL, "no RDMA device here has the local address" },
-		[QRDMA_REASON_NO_ROUTE] = { -EHOSTUNREACH, "the address of the peer did not resolve" },
-		[QRDMA_REASON_NO_SERVICE] = { -ECONNREFUSED, "the host is there and has no AF_QRDMA" },
-		[QRDMA_REASON_INCOMPATIBLE] = { -EPROTONOSUPPORT, "the host's AF_QRDMA speaks another version" },
-		[QRDMA_REASON_NO_ANSWER] = { -ETIMEDOUT, "the peer did not answer in time" },
-		[QRDMA_REASON_DEVICE_GONE] = { -ENODEV, "the RDMA device was removed" },
-		[QRDMA_REASON_IDLE] = { -ETIMEDOUT, "the connection was idle for too long" },
-		[QRDMA_REASON_LOCAL_CLOSE] = { -ECONNABORTED, "closed from this end" },
-		[QRDMA_REASON_PEER_CLOSE] = { -ECONNRESET, "closed by the peer's application" },
-		[QRDMA_REASON_KEY_LIMIT] = { -EKEYEXPIRED, "the keys may not be used any more" },
-		[QRDMA_REASON_NO_MEMORY] = { -ENOMEM, "out of memory" },
-		[QRDMA_REASON_PEER_LOST] = { -ECONNRESET, "the peer's host has lost the connection" },
-	};
 	struct qrdma_connection_close info;
+	const struct reason *reason;
 	struct hs_end end = { 0 };
 	int err = inband_close(fd, &info);
 
 	memset(why, 0, sizeof(*why));
 	if (err)
 		return err;
-	if (info.reason < sizeof(reasons) / sizeof(reasons[0]) && reasons[info.reason].text) {
-		reason_set(why, reasons[info.reason].error, "%s", reasons[info.reason].text);
+	reason = reason_find(info.reason);
+	if (reason) {
+		reason_set(why, reason->error, "%s", reason->text);
 		return 0;
 	}
 	end.by_transport = !info.app;

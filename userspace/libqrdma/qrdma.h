@@ -119,7 +119,8 @@ void qrdma_tickets_free(struct qrdma_tickets *tickets);
  * struct qrdma_handshake_options - how one in-band handshake is run; clear it, set @size, then what is wanted
  * @size: sizeof(struct qrdma_handshake_options)
  * @cred: credentials, needed
- * @peer_name: client: name or address that the server's certificate must carry; needed unless a PSK is used
+ * @peer_name: name or address that the peer's certificate must carry; a client needs it unless a PSK is used; a
+ *	server's NULL: any certificate that we trust
  * @require_peer_cert: server: refuse a client without a certificate that we trust
  * @want_ticket: client: keep the tickets that the server sends for qrdma_handshake_ticket(); only with certificates
  * @ciphers: QRDMA_CIPHER_* in order of preference; the server's order decides. AES-256-GCM does not go with a PSK
@@ -251,7 +252,8 @@ void qrdma_handshake_free(struct qrdma_handshake *handshake);
  * struct qrdma_oob_options - how one out-of-band connection is made; clear it, set @size, then what is wanted
  * @size: sizeof(struct qrdma_oob_options)
  * @cred: credentials, needed
- * @peer_name: client: name or address that the server's certificate must carry; needed unless a PSK is used
+ * @peer_name: name or address that the peer's certificate must carry; a client needs it unless a PSK is used; a
+ *	server's NULL: any certificate that we trust
  * @require_peer_cert: server: refuse a client without a certificate that we trust
  * @local: address of the RDMA path on our side, port included (0: any); NULL: the address of the TCP socket
  * @local_len: bytes at @local

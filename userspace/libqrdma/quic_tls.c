@@ -569,7 +569,7 @@ static int resumed_check(struct quic_tls *quic)
 		reason_set(&quic->why, -ENOKEY, "the peer came with a ticket that stands for no certificate");
 		return quic_fail(quic, GNUTLS_A_CERTIFICATE_REQUIRED);
 	}
-	if (gnutls_certificate_verify_peers(quic->session, quic->use.verify, 1, &status))
+	if (gnutls_certificate_verify_peers(quic->session, quic->use.verify, quic->use.n_verify, &status))
 		status = GNUTLS_CERT_INVALID;
 	if (!status)
 		return 0;

@@ -23,7 +23,8 @@ struct quic_tls;
  * @cred: credentials
  * @server: role
  * @require_peer_cert: server: refuse a client without a certificate that we trust
- * @peer_name: client: what the server's certificate must carry; not needed with a pre-shared key
+ * @peer_name: what the peer's certificate must carry; a server's NULL: any that is trusted; not needed with a
+ *	pre-shared key
  * @ciphers: QRDMA_CIPHER_* in order of preference; the server's order decides
  * @n_ciphers: how many, at most QUIC_TLS_CIPHERS_MAX, 0: all
  * @alpn: protocols in order of preference; the server's order decides

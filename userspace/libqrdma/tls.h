@@ -16,7 +16,7 @@ struct tls;
  * @cred: credentials
  * @server: role
  * @require_peer_cert: server only
- * @peer_name: client only
+ * @peer_name: what the peer's certificate must carry; a server's NULL: any that is trusted
  * @timeout_ms: limit of one step
  */
 struct tls_options {

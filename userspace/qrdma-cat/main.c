@@ -65,7 +65,7 @@ static const char usage_text[] =
 	"      --cert FILE         our certificate (PEM, with its chain)\n"
 	"      --key FILE          its private key\n"
 	"      --ca FILE           authorities that we trust (default: the system's)\n"
-	"      --name NAME         name in the server's certificate (default: HOST)\n"
+	"      --name NAME         name in the peer's certificate (default of a client: HOST)\n"
 	"      --mutual            with -l: the client needs a certificate too\n"
 	"      --psk-file FILE     pre-shared keys, lines of IDENTITY:HEXKEY\n"
 	"      --psk-identity ID   take only this key of the file\n"
@@ -238,7 +238,7 @@ static void parse(struct cat *cat, int argc, char **argv)
 		die_usage("--keep needs --listen");
 	if (cat->in_band && cat->listen && cat->bind)
 		die_usage("--bind is for the connecting end of --in-band: the listening end has its ADDRESS");
-	if (!cat->name)
+	if (!cat->name && !cat->listen)
 		cat->name = cat->host;
 }
 
