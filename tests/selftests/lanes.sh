@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# vm: hosts=1 time=420 short=no
+# vm: hosts=1 time=420 short=yes
 # The verbs layer alone, without sockets: lanes, devices, peers, pools, credit
 # (tests/tools/lanes/qrdma_lanes.c has the commands). The veth pair is one host
 # to itself, twice: end a asks, end b echoes.

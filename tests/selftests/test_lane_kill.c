@@ -91,7 +91,7 @@ TEST_TIMEOUT(lane_kill, 1200)
 	static const char * const ways[] = { LINK, ADDRESS, NULL };
 	static const char * const names[] = { "link down and up", "address gone and back",
 					      "packets refused" };
-	uint64_t size = env_number("QRDMA_FILE_MB", 64, 8) << 20;
+	uint64_t size = env_number("QRDMA_FILE_MB", 64, 48) << 20;
 	const struct end_options opt = { 0 };
 	struct flow flow = { .size = size, .half_close = true };
 	struct kill kill = { .flow = &flow, .enough = size / 100 };

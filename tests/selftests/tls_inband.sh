@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# vm: hosts=1 time=400 short=no
+# vm: hosts=1 time=400 short=yes
 # TLS in band: libqrdma's handshake between two qrdma-cat, by certificate and by key, over a lossy link; what must be
 # refused is refused, with its reason.
 . "$QRDMA_REPO/tests/vm/guest/lib.sh"
