@@ -341,6 +341,19 @@ bool qrdma_accept_readable(const struct qrdma_sock *qs)
 	return !list_empty_careful(&qs->listener->ready);
 }
 
+u32 qrdma_accept_ready(const struct qrdma_sock *qs)
+{
+	struct qrdma_listener *listener = qs->listener;
+	const struct qrdma_child *child;
+	u32 n = 0;
+
+	spin_lock_bh(&listener->lock);
+	list_for_each_entry(child, &listener->ready, list)
+		n++;
+	spin_unlock_bh(&listener->lock);
+	return n;
+}
+
 static struct qrdma_child *accept_take(struct qrdma_listener *listener)
 {
 	struct qrdma_child *child;

@@ -66,4 +66,7 @@ int qrdma_accept_next(struct qrdma_sock *qs, long timeo, struct qrdma_sock **chi
 /** qrdma_accept_readable() - is there one? Any context, no lock. */
 bool qrdma_accept_readable(const struct qrdma_sock *qs);
 
+/** qrdma_accept_ready() - how many wait for accept()? @qs: listening socket. Any context. */
+u32 qrdma_accept_ready(const struct qrdma_sock *qs);
+
 #endif /* QRDMA_ACCEPT_H */

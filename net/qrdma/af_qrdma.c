@@ -19,6 +19,7 @@
 #include "compat.h"
 #include "crypto.h"
 #include "demux.h"
+#include "diag.h"
 #include "inband.h"
 #include "input.h"
 #include "link.h"
@@ -585,11 +586,16 @@ static int __init qrdma_init(void)
 	err = proto_register(&qrdma_prot, 1);
 	if (err)
 		goto err_net;
-	err = sock_register(&qrdma_family);
+	err = qrdma_diag_start();
 	if (err)
 		goto err_proto;
+	err = sock_register(&qrdma_family);
+	if (err)
+		goto err_diag;
 	return 0;
 
+err_diag:
+	qrdma_diag_stop();
 err_proto:
 	proto_unregister(&qrdma_prot);
 err_net:
@@ -618,6 +624,7 @@ err_crypto:
 static void __exit qrdma_exit(void)
 {
 	sock_unregister(PF_QRDMA);
+	qrdma_diag_stop();
 	/*
 	 * A socket's memory and its slots go by RCU; timers and completions that dropped the last
 	 * reference are through their softirq after a grace period.

@@ -152,3 +152,26 @@ struct qrdma_sock *qrdma_demux_find_first(const u8 *cid, u32 len)
 	rcu_read_unlock();
 	return qs;
 }
+
+void qrdma_demux_walk_enter(struct rhashtable_iter *iter)
+{
+	rhashtable_walk_enter(&demux_table, iter);
+}
+
+struct qrdma_sock *qrdma_demux_walk_next(struct rhashtable_iter *iter)
+{
+	struct qrdma_sock *qs;
+
+	rhashtable_walk_start(iter);
+	do {
+		qs = rhashtable_walk_next(iter);
+		/* -EAGAIN: the table was made anew, the walk begins again */
+	} while (IS_ERR(qs) || (qs && !refcount_inc_not_zero(&qs->sk.sk_refcnt)));
+	rhashtable_walk_stop(iter);
+	return qs;
+}
+
+void qrdma_demux_walk_exit(struct rhashtable_iter *iter)
+{
+	rhashtable_walk_exit(iter);
+}

@@ -6,10 +6,12 @@
  * peers' stateless reset tokens, one each for the whole module: an id is 64 random bits, so a
  * namespace of its own for each network namespace would separate nothing that the check of
  * namespace and port in input.c does not. Called by: input.c (softirq, RCU), link.c and accept.c
- * (process context).
+ * (process context), diag.c (process context).
  */
 #ifndef QRDMA_DEMUX_H
 #define QRDMA_DEMUX_H
+
+#include <linux/rhashtable-types.h>
 
 #include "sock.h"
 
@@ -80,5 +82,22 @@ void qrdma_demux_remove_first(struct qrdma_inband *inband);
  * Return: socket with a reference for the caller, NULL: none. Any context.
  */
 struct qrdma_sock *qrdma_demux_find_first(const u8 *cid, u32 len);
+
+/** qrdma_demux_walk_enter() - begin to look at all connections. Context: process. */
+void qrdma_demux_walk_enter(struct rhashtable_iter *iter);
+
+/**
+ * qrdma_demux_walk_next() - the next one
+ * @iter: begun and not ended
+ *
+ * One that comes or goes meanwhile may be missed, and when the table grows one may come twice.
+ * Context: process.
+ *
+ * Return: socket with a reference for the caller, NULL: that was all.
+ */
+struct qrdma_sock *qrdma_demux_walk_next(struct rhashtable_iter *iter);
+
+/** qrdma_demux_walk_exit() - the mirror of qrdma_demux_walk_enter() */
+void qrdma_demux_walk_exit(struct rhashtable_iter *iter);
 
 #endif /* QRDMA_DEMUX_H */

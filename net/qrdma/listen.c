@@ -120,6 +120,32 @@ struct qrdma_sock *qrdma_listen_find(const struct net *net, const struct in6_add
 	return best;
 }
 
+struct qrdma_sock *qrdma_listen_next(const struct net *net, u64 *pos)
+{
+	/* the chain, and how many of it have been */
+	u32 bucket = *pos >> 32, seen = *pos, i;
+	struct qrdma_listener *listener;
+	struct qrdma_sock *qs = NULL;
+
+	rcu_read_lock();
+	for (; bucket < HASH_SIZE(listen_table) && !qs; bucket++, seen = 0) {
+		i = 0;
+		hlist_for_each_entry_rcu(listener, &listen_table[bucket], node) {
+			if (i++ < seen || listener->net != net ||
+			    !refcount_inc_not_zero(&listener->qs->sk.sk_refcnt))
+				continue;
+			qs = listener->qs;
+			break;
+		}
+		if (qs) {
+			*pos = (u64)bucket << 32 | i;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return qs;
+}
+
 void qrdma_listen_kick(struct qrdma_listener *listener)
 {
 	sock_hold(&listener->qs->sk);

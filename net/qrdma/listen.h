@@ -88,6 +88,17 @@ struct qrdma_sock *qrdma_listen_find(const struct net *net, const struct in6_add
 				     int ifindex);
 
 /**
+ * qrdma_listen_next() - look at all listeners, one after the other
+ * @net: of this namespace
+ * @pos: 0 at first, then as it was left
+ *
+ * One that comes or goes meanwhile may be missed or come twice. Context: process.
+ *
+ * Return: listening socket with a reference for the caller, NULL: that was all.
+ */
+struct qrdma_sock *qrdma_listen_next(const struct net *net, u64 *pos);
+
+/**
  * qrdma_listen_give() - a datagram for a listener
  * @qs: from qrdma_listen_find(); the reference is used up
  * @rxbuf: datagram, used up
