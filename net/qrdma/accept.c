@@ -17,10 +17,11 @@
  * Children
  */
 
-/* How far must a handshake have come? Only those exist that the program runs itself. */
+/* How far must a handshake have come? To its begin if the program runs it, else to its end. */
 static bool child_presentable(const struct qrdma_sock *qs)
 {
-	return qrdma_sock_crypto_readable(qs) || qs->sk.sk_state == TCP_ESTABLISHED;
+	return (qrdma_sock_handshaking(qs) && qrdma_sock_crypto_readable(qs)) ||
+	       qs->sk.sk_state == TCP_ESTABLISHED;
 }
 
 /* Lock of the child. */
@@ -99,6 +100,7 @@ static void child_inherit(struct sock *sk, const struct sock *parent)
 	sk->sk_ipv6only = parent->sk_ipv6only;
 	sk->sk_priority = parent->sk_priority;
 	sk->sk_mark = parent->sk_mark;
+	sk->sk_uid = parent->sk_uid;
 	sk->sk_sndbuf = READ_ONCE(parent->sk_sndbuf);
 	sk->sk_rcvbuf = READ_ONCE(parent->sk_rcvbuf);
 	sk->sk_userlocks = parent->sk_userlocks;

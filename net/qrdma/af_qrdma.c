@@ -16,10 +16,12 @@
 #include <asm/ioctls.h>
 
 #include "accept.h"
+#include "agent.h"
 #include "compat.h"
 #include "crypto.h"
 #include "demux.h"
 #include "diag.h"
+#include "genlink.h"
 #include "inband.h"
 #include "input.h"
 #include "link.h"
@@ -127,12 +129,12 @@ static int qrdma_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
  * Connecting
  */
 
-/* Without keys of an out-of-band handshake the program may run one in band. */
+/* Without keys of an out-of-band handshake the program, or the agent, may run one in band. */
 static bool sock_is_inband(const struct qrdma_sock *qs)
 {
 	const struct qrdma_setup *setup = &qs->setup;
 
-	return setup->config.handshake == QRDMA_HANDSHAKE_SELF && !setup->have_ids &&
+	return setup->config.handshake != QRDMA_HANDSHAKE_NONE && !setup->have_ids &&
 	       !setup->have_remote && !setup->slot[0] && !setup->slot[1];
 }
 
@@ -157,6 +159,13 @@ static int sock_connect_begin(struct qrdma_sock *qs, const union qrdma_addr *rem
 		return -ENOKEY;
 	/* What is left of an attempt that failed before it used the keys. */
 	qrdma_link_close(qs);
+	if (inband && qs->setup.config.handshake == QRDMA_HANDSHAKE_AGENT &&
+	    !qrdma_agent_present(sock_net(&qs->sk))) {
+		qrdma_stat_inc(QRDMA_STAT_AGENT_ABSENT);
+		memset(&qs->error, 0, sizeof(qs->error));
+		qs->error.reason = QRDMA_REASON_NO_AGENT;
+		return -ESRCH;
+	}
 	if (!qs->bound) {
 		qrdma_addr_any(&any, qs->ipv6);
 		err = sock_take_port(qs, &any, 0);
@@ -544,6 +553,53 @@ static const struct qrdma_verbs_ops qrdma_verbs = {
 	.tx_room	= qrdma_output_tx_room,
 };
 
+/* What programs and tools come in by; family_stop() is the mirror. */
+static int __init family_start(void)
+{
+	int err;
+
+	err = register_pernet_subsys(&qrdma_net_ops);
+	if (err)
+		return err;
+	err = proto_register(&qrdma_prot, 1);
+	if (err)
+		goto err_net;
+	err = qrdma_genlink_start();
+	if (err)
+		goto err_proto;
+	err = qrdma_diag_start();
+	if (err)
+		goto err_genlink;
+	err = sock_register(&qrdma_family);
+	if (err)
+		goto err_diag;
+	return 0;
+
+err_diag:
+	qrdma_diag_stop();
+err_genlink:
+	qrdma_genlink_stop();
+err_proto:
+	proto_unregister(&qrdma_prot);
+err_net:
+	unregister_pernet_subsys(&qrdma_net_ops);
+	return err;
+}
+
+static void __exit family_stop(void)
+{
+	sock_unregister(PF_QRDMA);
+	qrdma_diag_stop();
+	qrdma_genlink_stop();
+	/*
+	 * A socket's memory and its slots go by RCU; timers and completions that dropped the last
+	 * reference are through their softirq after a grace period.
+	 */
+	rcu_barrier();
+	proto_unregister(&qrdma_prot);
+	unregister_pernet_subsys(&qrdma_net_ops);
+}
+
 /*
  * Bottom to top; qrdma_exit() is the mirror. Sockets hold the module, so none is left when exit
  * begins; what may still run are the last instructions of callbacks that dropped the last
@@ -556,9 +612,12 @@ static int __init qrdma_init(void)
 	err = qrdma_crypto_start();
 	if (err)
 		return err;
-	err = qrdma_inband_start();
+	err = qrdma_agent_start(&qrdma_genlink_agents);
 	if (err)
 		goto err_crypto;
+	err = qrdma_inband_start();
+	if (err)
+		goto err_agent;
 	err = qrdma_sock_start();
 	if (err)
 		goto err_inband;
@@ -580,26 +639,11 @@ static int __init qrdma_init(void)
 	err = qrdma_reset_start();
 	if (err)
 		goto err_peer;
-	err = register_pernet_subsys(&qrdma_net_ops);
+	err = family_start();
 	if (err)
 		goto err_reset;
-	err = proto_register(&qrdma_prot, 1);
-	if (err)
-		goto err_net;
-	err = qrdma_diag_start();
-	if (err)
-		goto err_proto;
-	err = sock_register(&qrdma_family);
-	if (err)
-		goto err_diag;
 	return 0;
 
-err_diag:
-	qrdma_diag_stop();
-err_proto:
-	proto_unregister(&qrdma_prot);
-err_net:
-	unregister_pernet_subsys(&qrdma_net_ops);
 err_reset:
 	qrdma_reset_stop();
 err_peer:
@@ -616,6 +660,8 @@ err_sock:
 	qrdma_sock_stop();
 err_inband:
 	qrdma_inband_stop();
+err_agent:
+	qrdma_agent_stop();
 err_crypto:
 	qrdma_crypto_stop();
 	return err;
@@ -623,15 +669,7 @@ err_crypto:
 
 static void __exit qrdma_exit(void)
 {
-	sock_unregister(PF_QRDMA);
-	qrdma_diag_stop();
-	/*
-	 * A socket's memory and its slots go by RCU; timers and completions that dropped the last
-	 * reference are through their softirq after a grace period.
-	 */
-	rcu_barrier();
-	proto_unregister(&qrdma_prot);
-	unregister_pernet_subsys(&qrdma_net_ops);
+	family_stop();
 	qrdma_reset_stop();
 	qrdma_peer_stop();
 	qrdma_device_stop();
@@ -640,6 +678,7 @@ static void __exit qrdma_exit(void)
 	qrdma_demux_stop();
 	qrdma_sock_stop();
 	qrdma_inband_stop();
+	qrdma_agent_stop();
 	qrdma_crypto_stop();
 }
 

@@ -22,6 +22,9 @@
 /* Most handshake bytes of one sendmsg() */
 #define INBAND_WRITE_MAX	(16 << 10)
 
+/* TLS alert of one who cannot go on (RFC 8446 s6.2) */
+#define INBAND_INTERNAL_ERROR	80
+
 /* Key of the tags of Retry packets; the same for all */
 static struct qrdma_slot *inband_retry;
 
@@ -51,20 +54,30 @@ static int inband_make(struct qrdma_sock *qs, const struct qrdma_cid *cid)
 {
 	bool server = qs->setup.role == QRDMA_ROLE_SERVER;
 	struct qrdma_inband *inband;
-	int err;
+	int err = -ENOMEM;
 
 	inband = kzalloc(sizeof(*inband), GFP_KERNEL_ACCOUNT);
 	if (!inband)
 		return -ENOMEM;
 	inband->qs = qs;
+	inband->by_agent = qs->setup.config.handshake == QRDMA_HANDSHAKE_AGENT;
+	if (inband->by_agent) {
+		inband->agent = qrdma_agent_new(&qs->sk);
+		if (!inband->agent)
+			goto err_free;
+	}
 	err = qrdma_initial_slots(cid->data, cid->len, &inband->slot[!server],
 				  &inband->slot[server]);
-	if (err) {
-		kfree(inband);
-		return err;
-	}
+	if (err)
+		goto err_agent;
 	WRITE_ONCE(qs->inband, inband);
 	return 0;
+
+err_agent:
+	qrdma_agent_put(inband->agent);
+err_free:
+	kfree(inband);
+	return err;
 }
 
 int qrdma_inband_client(struct qrdma_sock *qs)
@@ -143,6 +156,8 @@ int qrdma_inband_begin(struct qrdma_sock *qs)
 {
 	int err = inband_install_initial(qs, qs->inband->slot);
 
+	if (qs->inband->agent)
+		qs->inband->agent->attempt = qs->attempt;
 	if (!err)
 		WRITE_ONCE(qs->inband->ready, true);
 	return err;
@@ -179,6 +194,10 @@ void qrdma_inband_free(struct qrdma_sock *qs)
 
 	if (!inband)
 		return;
+	if (inband->agent) {
+		qrdma_agent_over(inband->agent, 0);
+		qrdma_agent_put(inband->agent);
+	}
 	qrdma_kernel_aead.slot_put(inband->slot[0]);
 	qrdma_kernel_aead.slot_put(inband->slot[1]);
 	WRITE_ONCE(qs->inband, NULL);
@@ -408,4 +427,36 @@ ssize_t qrdma_inband_recvmsg(struct qrdma_sock *qs, struct msghdr *msg, size_t l
 			break;
 	}
 	return ret;
+}
+
+ssize_t qrdma_inband_recv_now(struct qrdma_sock *qs, struct msghdr *msg, size_t len, int flags)
+{
+	int err;
+
+	if (msg->msg_controllen < CMSG_SPACE(sizeof(struct qrdma_handshake_info)))
+		return -EINVAL;
+	err = inband_check(qs);
+	if (err)
+		return err;
+	/* What comes later is fetched in another way. */
+	if (!len || qs->inband->complete)
+		return 0;
+	return inband_read(qs, msg, len, flags) ?: -EAGAIN;
+}
+
+void qrdma_inband_abandon(struct qrdma_sock *qs)
+{
+	const struct qrdma_handshake_result result = {
+		.error = ECONNABORTED,
+		.alert = INBAND_INTERNAL_ERROR,
+	};
+	struct qrdma_agent *agent = qs->inband->agent;
+
+	if (!qrdma_agent_is_over(agent) && !qs->inband->complete) {
+		qrdma_stat_inc(QRDMA_STAT_AGENT_LEFT);
+		qrdma_inband_result(qs, &result);
+	}
+	qs->inband->agent = NULL;
+	qrdma_agent_over(agent, 0);
+	qrdma_agent_put(agent);
 }

@@ -109,6 +109,25 @@ ssize_t qrdma_inband_sendmsg(struct qrdma_sock *qs, struct msghdr *msg, u8 level
 ssize_t qrdma_inband_recvmsg(struct qrdma_sock *qs, struct msghdr *msg, size_t len, int flags);
 
 /**
+ * qrdma_inband_recv_now() - the same for the agent: never waits, and leaves the socket's error
+ *
+ * Return: bytes; 0: the handshake is complete; -EINVAL, -EAGAIN, -EFAULT; -ENOTCONN.
+ */
+ssize_t qrdma_inband_recv_now(struct qrdma_sock *qs, struct msghdr *msg, size_t len, int flags);
+
+/**
+ * qrdma_inband_abandon() - the agent goes: without a result the handshake has failed
+ * @qs: socket with a handshake that has an agent
+ */
+void qrdma_inband_abandon(struct qrdma_sock *qs);
+
+/** qrdma_inband_by_agent() - is it none of the program's affairs? */
+static inline bool qrdma_inband_by_agent(const struct qrdma_sock *qs)
+{
+	return qs->inband && qs->inband->by_agent;
+}
+
+/**
  * qrdma_inband_level() - is there a control message that names a level?
  * @msg: of a sendmsg()
  *

@@ -298,8 +298,11 @@ static void link_on_ready(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	}
 	link_take_local(qs, peer);
 	if (qs->inband) {
-		/* Who connects may go on; and what a client has sent is looked at. */
-		qs->sk.sk_state_change(&qs->sk);
+		/* Who speaks TLS may begin; and what a client has sent is looked at. */
+		if (qs->inband->by_agent)
+			qrdma_output_run(qs, qrdma_sock_speak(qs));
+		else
+			qs->sk.sk_state_change(&qs->sk);
 		qrdma_input_drain(qs);
 		return;
 	}

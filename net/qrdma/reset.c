@@ -6,6 +6,7 @@
 #include <linux/moduleparam.h>
 #include <linux/random.h>
 #include <linux/refcount.h>
+#include <linux/rwsem.h>
 #include <linux/wait.h>
 #include <net/net_namespace.h>
 
@@ -24,7 +25,9 @@ enum {
 	RESET_LEN_MAX	= 42,
 };
 
+/* given at the start, until it is used */
 static u8 reset_key[RESET_KEY_LEN];
+/* the key is not a random one; reset.key_lock once it has started */
 static bool reset_keyed;
 
 static int reset_key_set(const char *val, const struct kernel_param *kp)
@@ -74,6 +77,7 @@ struct reset_job {
 };
 
 static struct reset_state {
+	struct rw_semaphore key_lock;	/* guards the key of kdf */
 	struct qrdma_hkdf kdf;
 	spinlock_t lock;	/* guards idle .. second */
 	struct list_head idle;
@@ -84,6 +88,7 @@ static struct reset_state {
 	wait_queue_head_t all_idle;
 	struct reset_job job[RESET_JOBS];
 } reset = {
+	.key_lock	= __RWSEM_INITIALIZER(reset.key_lock),
 	.lock		= __SPIN_LOCK_UNLOCKED(reset.lock),
 	.idle		= LIST_HEAD_INIT(reset.idle),
 	.stopping	= true,		/* until it has started */
@@ -93,8 +98,23 @@ static struct reset_state {
 void qrdma_reset_token(const u8 *cid, u8 *token)
 {
 	BUILD_BUG_ON(QRDMA_RESET_TOKEN_LEN > 32);
+	down_read(&reset.key_lock);
 	if (qrdma_hkdf_expand(&reset.kdf, cid, QRDMA_CID_LEN, token, QRDMA_RESET_TOKEN_LEN))
 		memset(token, 0, QRDMA_RESET_TOKEN_LEN);
+	up_read(&reset.key_lock);
+}
+
+int qrdma_reset_set_key(const u8 *key)
+{
+	int err = -EBUSY;
+
+	down_write(&reset.key_lock);
+	if (!reset_keyed)
+		err = qrdma_hkdf_key(&reset.kdf, key, RESET_KEY_LEN);
+	if (!err)
+		reset_keyed = true;
+	up_write(&reset.key_lock);
+	return err;
 }
 
 static void reset_job_put(struct reset_job *job)
@@ -260,10 +280,8 @@ int qrdma_reset_start(void)
 {
 	int i, err;
 
-	if (!reset_keyed) {
+	if (!reset_keyed)
 		get_random_bytes(reset_key, sizeof(reset_key));
-		reset_keyed = true;
-	}
 	err = qrdma_hkdf_init(&reset.kdf, "hmac(sha256)");
 	if (!err)
 		err = qrdma_hkdf_key(&reset.kdf, reset_key, sizeof(reset_key));

@@ -29,6 +29,16 @@ int qrdma_reset_start(void);
 void qrdma_reset_stop(void);
 
 /**
+ * qrdma_reset_set_key() - the key of this host, which should be the same after each start
+ * @key: 32 bytes
+ *
+ * Connections whose tokens were made before do without them from then on. Context: process, sleeps.
+ *
+ * Return: 0; -EBUSY: it was given, by this or by the module parameter; what the hash says.
+ */
+int qrdma_reset_set_key(const u8 *key);
+
+/**
  * qrdma_reset_token() - the stateless reset token of a connection id of ours
  * @cid: QRDMA_CID_LEN bytes
  * @token: room for QRDMA_RESET_TOKEN_LEN bytes; zero, which is none, when it cannot be made

@@ -150,7 +150,7 @@ int qrdma_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	}
 	lock_sock(sk);
 	if (level >= 0) {
-		ret = qrdma_inband_sendmsg(qs, msg, level);
+		ret = qrdma_inband_by_agent(qs) ? -EBUSY : qrdma_inband_sendmsg(qs, msg, level);
 		release_sock(sk);
 		return ret;
 	}

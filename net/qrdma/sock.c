@@ -45,7 +45,8 @@ bool qrdma_sock_handshaking(const struct qrdma_sock *qs)
 		return false;
 	rcu_read_lock();
 	inband = READ_ONCE(qs->inband);
-	ready = inband && READ_ONCE(inband->ready) && !READ_ONCE(inband->complete);
+	ready = inband && !inband->by_agent && READ_ONCE(inband->ready) &&
+		!READ_ONCE(inband->complete);
 	rcu_read_unlock();
 	return ready;
 }
@@ -171,6 +172,8 @@ static void sock_ended(struct qrdma_sock *qs, int state, int err)
 		qrdma_stat_inc(QRDMA_STAT_FAILED);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	WRITE_ONCE(sk->sk_state, state);
+	if (qs->inband && qs->inband->agent)
+		qrdma_agent_over(qs->inband->agent, err);
 	if (err)
 		sock_set_error(qs, err);
 	sk->sk_state_change(sk);
@@ -275,6 +278,28 @@ static void sock_check_credit(struct qrdma_sock *qs)
 	qrdma_conn_hold_credit(qs->conn, hold);
 }
 
+u32 qrdma_sock_speak(struct qrdma_sock *qs)
+{
+	bool server = qs->setup.role == QRDMA_ROLE_SERVER;
+	struct qrdma_inband *inband = qs->inband;
+
+	if (!inband->by_agent) {
+		qs->sk.sk_data_ready(&qs->sk);
+		return 0;
+	}
+	/* A server has nothing to say before a client has spoken. */
+	if (!inband->agent || (server && !inband->readable) || !qrdma_agent_tell(inband->agent))
+		return 0;
+	qrdma_stat_inc(QRDMA_STAT_AGENT_ABSENT);
+	if (server) {
+		inband->err = ECONNREFUSED;
+		return qrdma_conn_close(qs->conn, QRDMA_ERR_CONNECTION_REFUSED, false,
+					qrdma_sock_now());
+	}
+	qrdma_sock_fail(qs, ESRCH, QRDMA_REASON_NO_AGENT);
+	return 0;
+}
+
 u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 {
 	struct sock *sk = &qs->sk;
@@ -294,7 +319,7 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 	sock_mirror(qs, ev);
 	if ((ev & QRDMA_EV_CRYPTO) && qs->inband) {
 		qrdma_sock_look_at_crypto(qs);
-		sk->sk_data_ready(sk);
+		ev |= qrdma_sock_speak(qs);
 	}
 	if (ev & QRDMA_EV_CLOSED)
 		sock_on_closed(qs);

@@ -64,6 +64,7 @@
 #include "core/conn.h"
 #include "core/packer.h"
 #include "addr.h"
+#include "agent.h"
 #include "peer.h"
 #include "port.h"
 #include "stat.h"
@@ -276,6 +277,8 @@ struct qrdma_txq {
  * @complete: QRDMA_HANDSHAKE_RESULT has told that TLS is done
  * @readable: some can be read; for poll() and waits without the lock
  * @err: errno that QRDMA_HANDSHAKE_RESULT has told, positive
+ * @by_agent: the program sees nothing of it: QRDMA_HANDSHAKE_AGENT
+ * @agent: who runs it then; a reference. NULL: the agent is done and has gone
  *
  * Owned by: the socket, from before qrdma_link_open() to qrdma_link_close(); freed by RCU.
  * Protected by: the socket lock.
@@ -289,6 +292,8 @@ struct qrdma_inband {
 	bool complete;
 	bool readable;
 	int err;
+	bool by_agent;
+	struct qrdma_agent *agent;
 	struct rcu_head rcu;
 };
 
@@ -484,11 +489,21 @@ static inline u32 qrdma_sock_rx_cap(const struct qrdma_sock *qs)
 	return min_t(u64, window * 5 + (64 << 10), INT_MAX);
 }
 
-/** qrdma_sock_handshaking() - handshake bytes are to be moved. Any context, no lock. */
+/**
+ * qrdma_sock_handshaking() - handshake bytes are to be moved, by the program. Any context, no lock.
+ */
 bool qrdma_sock_handshaking(const struct qrdma_sock *qs);
 
 /** qrdma_sock_crypto_readable() - some can be read. Any context, no lock. */
 bool qrdma_sock_crypto_readable(const struct qrdma_sock *qs);
+
+/**
+ * qrdma_sock_speak() - who speaks TLS has something to do, or to look at
+ * @qs: socket, locked, with an engine
+ *
+ * Return: event bits: the connection closes when there is nobody.
+ */
+u32 qrdma_sock_speak(struct qrdma_sock *qs);
 
 /** qrdma_sock_look_at_crypto() - can handshake bytes be read now? Socket lock, with an engine. */
 void qrdma_sock_look_at_crypto(struct qrdma_sock *qs);

@@ -17,6 +17,9 @@
 #include "reset.h"
 #include "sockopt.h"
 
+/* Those beyond are the kernel's own, which the programs never see. */
+#define SOCKOPT_ERRNO_MAX	512
+
 /*
  * The wire has milliseconds and we have microseconds: what is promised is at least what was asked
  * for.
@@ -69,6 +72,7 @@ void qrdma_setup_init(struct qrdma_setup *setup)
 	sockopt_local_defaults(setup);
 	qrdma_tparams_init(&setup->remote);
 	sockopt_config_defaults(&setup->config);
+	setup->config.handshake = QRDMA_HANDSHAKE_AGENT;
 }
 
 bool qrdma_setup_complete(const struct qrdma_setup *setup)
@@ -258,7 +262,7 @@ static int sockopt_set_config(struct qrdma_sock *qs, const struct qrdma_config *
 	if (config->congestion > QRDMA_CONG_NEWRENO || config->granularity > USEC_PER_SEC ||
 	    config->connect_timeout > QRDMA_ALARM_MS_MAX ||
 	    config->linger_timeout > QRDMA_ALARM_MS_MAX ||
-	    config->handshake > QRDMA_HANDSHAKE_SELF || config->reserved2 ||
+	    config->handshake > QRDMA_HANDSHAKE_AGENT || config->reserved2 ||
 	    !sockopt_zero(config->reserved, sizeof(config->reserved)))
 		return -EINVAL;
 	err = sockopt_unconnected(qs);
@@ -353,14 +357,36 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 
 static int sockopt_set_result(struct qrdma_sock *qs, const struct qrdma_handshake_result *result)
 {
-	if (result->error > MAX_ERRNO || (!result->error && result->alert) ||
+	if (result->error >= SOCKOPT_ERRNO_MAX || (!result->error && result->alert) ||
 	    !sockopt_zero(result->reserved, sizeof(result->reserved)))
 		return -EINVAL;
 	return qrdma_inband_result(qs, result);
 }
 
+/* What belongs to a handshake in band is the affair of who runs it. */
+static bool sockopt_of_handshake(int optname)
+{
+	return optname == QRDMA_CRYPTO_SECRET || optname == QRDMA_HANDSHAKE_RESULT ||
+	       optname == QRDMA_TRANSPORT_PARAM_EXT || optname == QRDMA_SESSION_TICKET;
+}
+
+/* @agent: whose descriptor it is, NULL: the program's. Socket lock. */
+static int sockopt_may(const struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname)
+{
+	if (!agent)
+		return qrdma_inband_by_agent(qs) && sockopt_of_handshake(optname) ? -EBUSY : 0;
+	if (agent->attempt != qs->attempt)
+		return -ENOTCONN;
+	/* Why it ended, and what came before it did, can still be asked for. */
+	if (qrdma_agent_is_over(agent) && optname != QRDMA_CONNECTION_CLOSE &&
+	    optname != QRDMA_INFO && optname != QRDMA_SESSION_TICKET)
+		return -ENOTCONN;
+	return 0;
+}
+
 /* The one option whose value is of no fixed size */
-static int sockopt_set_params_ext(struct qrdma_sock *qs, sockptr_t optval, unsigned int optlen)
+static int sockopt_set_params_ext(struct qrdma_sock *qs, const struct qrdma_agent *agent,
+				  sockptr_t optval, unsigned int optlen)
 {
 	u8 *data;
 	int err;
@@ -371,7 +397,9 @@ static int sockopt_set_params_ext(struct qrdma_sock *qs, sockptr_t optval, unsig
 	if (IS_ERR(data))
 		return PTR_ERR(data);
 	lock_sock(&qs->sk);
-	err = qrdma_inband_set_params(qs, data, optlen);
+	err = sockopt_may(qs, agent, QRDMA_TRANSPORT_PARAM_EXT);
+	if (!err)
+		err = qrdma_inband_set_params(qs, data, optlen);
 	release_sock(&qs->sk);
 	kfree(data);
 	return err;
@@ -446,12 +474,35 @@ static int sockopt_set(struct qrdma_sock *qs, int optname, const union sockopt_v
 	return -ENOPROTOOPT;
 }
 
+static int sockopt_set_user(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+			    sockptr_t optval, unsigned int optlen)
+{
+	union sockopt_value val = {};
+	int size, err;
+
+	if (optname == QRDMA_TRANSPORT_PARAM_EXT)
+		return sockopt_set_params_ext(qs, agent, optval, optlen);
+	size = sockopt_set_size(optname);
+	if (size < 0)
+		return -ENOPROTOOPT;
+	if (optlen != size)
+		return -EINVAL;
+	if (copy_from_sockptr(&val, optval, size)) {
+		err = -EFAULT;
+	} else {
+		lock_sock(&qs->sk);
+		err = sockopt_may(qs, agent, optname) ?: sockopt_set(qs, optname, &val);
+		release_sock(&qs->sk);
+	}
+	memzero_explicit(&val, sizeof(val));
+	return err;
+}
+
 int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 		     unsigned int optlen)
 {
 	struct sock *sk = sock->sk;
-	union sockopt_value val = {};
-	int size, err;
+	int err;
 
 	if (level == SOL_IPV6 && optname == IPV6_V6ONLY) {
 		lock_sock(sk);
@@ -461,22 +512,15 @@ int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optv
 	}
 	if (level != SOL_QRDMA)
 		return -ENOPROTOOPT;
-	if (optname == QRDMA_TRANSPORT_PARAM_EXT)
-		return sockopt_set_params_ext(qrdma_sk(sk), optval, optlen);
-	size = sockopt_set_size(optname);
-	if (size < 0)
-		return -ENOPROTOOPT;
-	if (optlen != size)
-		return -EINVAL;
-	if (copy_from_sockptr(&val, optval, size)) {
-		err = -EFAULT;
-	} else {
-		lock_sock(sk);
-		err = sockopt_set(qrdma_sk(sk), optname, &val);
-		release_sock(sk);
-	}
-	memzero_explicit(&val, sizeof(val));
-	return err;
+	return sockopt_set_user(qrdma_sk(sk), NULL, optname, optval, optlen);
+}
+
+int qrdma_sockopt_set_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+			    sockptr_t optval, unsigned int optlen)
+{
+	if (!sockopt_of_handshake(optname) || optname == QRDMA_SESSION_TICKET)
+		return -EOPNOTSUPP;
+	return sockopt_set_user(qs, agent, optname, optval, optlen);
 }
 
 /* Fill @val, which is zero but for what the caller asked with. Return: bytes, or an error. */
@@ -537,8 +581,8 @@ static int sockopt_get_v6only(struct sock *sk, char __user *optval, int __user *
 }
 
 /* And those that one gets */
-static int sockopt_get_bytes(struct qrdma_sock *qs, int optname, char __user *optval,
-			     int __user *optlen, int len)
+static int sockopt_get_bytes(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+			     char __user *optval, int __user *optlen, int len)
 {
 	int size = min_t(int, len, optname == QRDMA_SESSION_TICKET ? SZ_16K :
 			 QRDMA_TRANSPORT_PARAM_EXT_MAX);
@@ -548,9 +592,10 @@ static int sockopt_get_bytes(struct qrdma_sock *qs, int optname, char __user *op
 	if (!data)
 		return -ENOMEM;
 	lock_sock(&qs->sk);
-	if (optname == QRDMA_SESSION_TICKET)
+	n = sockopt_may(qs, agent, optname);
+	if (!n && optname == QRDMA_SESSION_TICKET)
 		n = qrdma_inband_get_ticket(qs, data, size);
-	else
+	else if (!n)
 		n = qrdma_inband_get_params(qs, data, size);
 	release_sock(&qs->sk);
 	if (n >= 0 && (put_user(n, optlen) || copy_to_user(optval, data, n)))
@@ -559,12 +604,38 @@ static int sockopt_get_bytes(struct qrdma_sock *qs, int optname, char __user *op
 	return min(n, 0);
 }
 
+static int sockopt_get_user(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+			    char __user *optval, int __user *optlen, int len)
+{
+	union sockopt_value val;
+	int size;
+
+	if (optname == QRDMA_TRANSPORT_PARAM_EXT || optname == QRDMA_SESSION_TICKET)
+		return sockopt_get_bytes(qs, agent, optname, optval, optlen, len);
+	memset(&val, 0, sizeof(val));
+	if (optname == QRDMA_TRANSPORT_PARAM && len >= (int)sizeof(val.param) &&
+	    get_user(val.param.remote, &((struct qrdma_transport_param __user *)optval)->remote))
+		return -EFAULT;
+	lock_sock(&qs->sk);
+	size = sockopt_may(qs, agent, optname) ?: sockopt_get(qs, optname, &val);
+	/* What to the program is connecting is a handshake to the agent. */
+	if (agent && optname == QRDMA_INFO && val.info.state == QRDMA_STATE_CONNECTING)
+		val.info.state = QRDMA_STATE_HANDSHAKE;
+	release_sock(&qs->sk);
+	if (size < 0)
+		return size;
+	if (len < size)
+		return -EINVAL;
+	if (put_user(size, optlen) || copy_to_user(optval, &val, size))
+		return -EFAULT;
+	return 0;
+}
+
 int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
 		     int __user *optlen)
 {
 	struct sock *sk = sock->sk;
-	union sockopt_value val;
-	int len, size;
+	int len;
 
 	if (get_user(len, optlen))
 		return -EFAULT;
@@ -574,21 +645,20 @@ int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *o
 		return sockopt_get_v6only(sk, optval, optlen, len);
 	if (level != SOL_QRDMA)
 		return -ENOPROTOOPT;
+	return sockopt_get_user(qrdma_sk(sk), NULL, optname, optval, optlen, len);
+}
 
-	if (optname == QRDMA_TRANSPORT_PARAM_EXT || optname == QRDMA_SESSION_TICKET)
-		return sockopt_get_bytes(qrdma_sk(sk), optname, optval, optlen, len);
-	memset(&val, 0, sizeof(val));
-	if (optname == QRDMA_TRANSPORT_PARAM && len >= (int)sizeof(val.param) &&
-	    get_user(val.param.remote, &((struct qrdma_transport_param __user *)optval)->remote))
+int qrdma_sockopt_get_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+			    char __user *optval, int __user *optlen)
+{
+	int len;
+
+	if (optname != QRDMA_TRANSPORT_PARAM_EXT && optname != QRDMA_SESSION_TICKET &&
+	    optname != QRDMA_CONNECTION_CLOSE && optname != QRDMA_INFO)
+		return -EOPNOTSUPP;
+	if (get_user(len, optlen))
 		return -EFAULT;
-	lock_sock(sk);
-	size = sockopt_get(qrdma_sk(sk), optname, &val);
-	release_sock(sk);
-	if (size < 0)
-		return size;
-	if (len < size)
+	if (len < 0)
 		return -EINVAL;
-	if (put_user(size, optlen) || copy_to_user(optval, &val, size))
-		return -EFAULT;
-	return 0;
+	return sockopt_get_user(qs, agent, optname, optval, optlen, len);
 }

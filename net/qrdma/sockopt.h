@@ -24,4 +24,21 @@ int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optv
 int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
 		     int __user *optlen);
 
+/**
+ * qrdma_sockopt_set_agent() - the same through the agent's descriptor, level SOL_QRDMA
+ * @qs: target, not locked
+ * @agent: what the agent has of it
+ * @optname: QRDMA_*
+ * @optval: value
+ * @optlen: its size
+ *
+ * Return: as qrdma_setsockopt(); -EOPNOTSUPP: not the agent's; -ENOTCONN: its handshake is over.
+ */
+int qrdma_sockopt_set_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+			    sockptr_t optval, unsigned int optlen);
+
+/** qrdma_sockopt_get_agent() - the same for qrdma_getsockopt() */
+int qrdma_sockopt_get_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+			    char __user *optval, int __user *optlen);
+
 #endif /* QRDMA_SOCKOPT_H */

@@ -35,6 +35,9 @@ static const char * const stat_names[__QRDMA_STAT_MAX] = {
 	[QRDMA_STAT_RESET_HELD]		= "resets_held",
 	[QRDMA_STAT_RESET_FAILED]	= "resets_failed",
 	[QRDMA_STAT_RESET_GOT]		= "resets_received",
+	[QRDMA_STAT_AGENT_ASKED]	= "agent_asked",
+	[QRDMA_STAT_AGENT_ABSENT]	= "agent_absent",
+	[QRDMA_STAT_AGENT_LEFT]		= "agent_left",
 	[QRDMA_STAT_LOSS]		= "loss_events",
 };
 

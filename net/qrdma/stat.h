@@ -41,6 +41,10 @@
  * @QRDMA_STAT_RESET_HELD: not sent: too many in this second, or under way
  * @QRDMA_STAT_RESET_FAILED: not sent: no way to the sender, no buffer
  * @QRDMA_STAT_RESET_GOT: connections ended by a stateless reset of the peer
+ * @QRDMA_STAT_AGENT_ASKED: handshakes that were queued for the agent
+ * @QRDMA_STAT_AGENT_ABSENT: attempts to connect that failed, here or from elsewhere, because there
+ *	is no agent
+ * @QRDMA_STAT_AGENT_LEFT: handshakes that an agent took, and left without a result
  * @QRDMA_STAT_LOSS: times that the loss monitor of a connection found too much
  */
 enum qrdma_stat_item {
@@ -70,6 +74,9 @@ enum qrdma_stat_item {
 	QRDMA_STAT_RESET_HELD,
 	QRDMA_STAT_RESET_FAILED,
 	QRDMA_STAT_RESET_GOT,
+	QRDMA_STAT_AGENT_ASKED,
+	QRDMA_STAT_AGENT_ABSENT,
+	QRDMA_STAT_AGENT_LEFT,
 	QRDMA_STAT_LOSS,
 	__QRDMA_STAT_MAX
 };

@@ -254,6 +254,8 @@ TEST(listening)
 	union addr addr;
 
 	one = CHECK(end_socket(&opt));
+	opt.config.handshake = QRDMA_HANDSHAKE_NONE;
+	CHECK(setsockopt(one, SOL_QRDMA, QRDMA_CONFIG, &opt.config, sizeof(opt.config)));
 	EXPECT_ERRNO(listen(one, 1), ENOKEY);	/* who would speak TLS? */
 	close(one);
 

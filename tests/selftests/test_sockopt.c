@@ -218,6 +218,8 @@ TEST(config)
 	struct qrdma_config c = {}, d;
 	int fd = new_socket();
 
+	EXPECT_EQ(get(fd, QRDMA_CONFIG, &d, sizeof(d)), sizeof(d));
+	EXPECT_EQ(d.handshake, QRDMA_HANDSHAKE_AGENT);
 	EXPECT_EQ(set(fd, QRDMA_CONFIG, &c, sizeof(c)), 0);
 	EXPECT_EQ(get(fd, QRDMA_CONFIG, &c, sizeof(c)), sizeof(c));
 	EXPECT(c.granularity && c.connect_timeout && c.linger_timeout);
@@ -236,7 +238,7 @@ TEST(config)
 	d.connect_timeout = ~0u;
 	EXPECT_ERRNO(set(fd, QRDMA_CONFIG, &d, sizeof(d)), EINVAL);
 	d = c;
-	d.handshake = QRDMA_HANDSHAKE_SELF + 1;
+	d.handshake = QRDMA_HANDSHAKE_AGENT + 1;
 	EXPECT_ERRNO(set(fd, QRDMA_CONFIG, &d, sizeof(d)), EINVAL);
 	d = c;
 	d.reserved2 = 1;

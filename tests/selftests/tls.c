@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -139,11 +140,15 @@ static int send_params(int fd, int level, size_t len)
 /* All bytes of a message of @level. Return: 0, -errno; -ECONNABORTED: the end came first. */
 static int recv_message(int fd, int level, uint8_t *message, size_t len)
 {
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 	size_t have = 0;
 	int n, is;
 
 	while (have < len) {
 		n = tls_recv(fd, &is, message + have, len - have, 0);
+		/* The agent's descriptor never blocks. */
+		if (n == -EAGAIN && poll(&p, 1, -1) > 0)
+			continue;
 		if (n <= 0)
 			return n ?: -ECONNABORTED;
 		if (is != level)

@@ -25,8 +25,7 @@ int tls_listener(char host, const struct end_options *opt, int backlog);
 
 /*
  * The whole handshake on a socket that connect() or accept() has left in it. @alert: the server
- * gives up with this TLS alert once it has read the client's parameters. Blocking descriptors.
- * Return: 0, -errno.
+ * gives up with this TLS alert once it has read the client's parameters. Return: 0, -errno.
  */
 int tls_client(int fd, const struct end_options *opt);
 int tls_server(int fd, const struct end_options *opt, int alert);
