@@ -251,6 +251,8 @@ int qrdma_inband_result(struct qrdma_sock *qs, const struct qrdma_handshake_resu
 	if (err)
 		return err;
 	if (!result->error) {
+		if (result->judged)
+			qrdma_conn_await_verdict(qs->conn);
 		err = qrdma_conn_handshake_complete(qs->conn, qrdma_sock_now());
 		if (!err)
 			WRITE_ONCE(qs->inband->complete, true);

@@ -358,6 +358,7 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 static int sockopt_set_result(struct qrdma_sock *qs, const struct qrdma_handshake_result *result)
 {
 	if (result->error >= SOCKOPT_ERRNO_MAX || (!result->error && result->alert) ||
+	    result->judged > 1 ||
 	    !sockopt_zero(result->reserved, sizeof(result->reserved)))
 		return -EINVAL;
 	return qrdma_inband_result(qs, result);

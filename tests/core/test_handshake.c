@@ -326,6 +326,57 @@ Q_TEST(hs_alert)
 	qhs_free(h);
 }
 
+/* A client that the server has still to judge waits for its verdict, and no other does. */
+Q_TEST(hs_await_verdict)
+{
+	int wait;
+
+	for (wait = 0; wait < 2; wait++) {
+		struct qhs *h = qhs_new(test);
+
+		Q_ASSERT_EQ(test, qhs_make(h, 0), 0);
+		if (wait)
+			qrdma_conn_await_verdict(h->p.conn[0]);
+		/* HANDSHAKE_DONE and all after it */
+		h->drop = ~7ULL;
+		qhs_settle(h);
+		Q_EXPECT_TRUE(test, h->tls[0].done && h->tls[1].done);
+		Q_EXPECT_EQ(test, !!(h->ev[0] & QRDMA_EV_ESTABLISHED), !wait);
+		h->drop = 0;
+		qhs_run(h, 5 * NSEC_PER_SEC);
+		Q_EXPECT_TRUE(test, h->ev[0] & QRDMA_EV_ESTABLISHED);
+		hs_exchange(test, h);
+		qhs_free(h);
+	}
+}
+
+/* Each cause has its errno at the peer. */
+Q_TEST(hs_alert_causes)
+{
+	static const struct {
+		u8 alert;
+		int err;
+	} row[] = {
+		{ 40, ECONNREFUSED }, { 42, EKEYREJECTED }, { 44, EKEYREVOKED }, { 45, EKEYEXPIRED },
+		{ 48, EKEYREJECTED }, { 49, ECONNREFUSED }, { 51, EKEYREJECTED }, { 80, ECONNREFUSED },
+		{ 115, EACCES }, { 116, ENOKEY }, { 120, EPROTONOSUPPORT }, { 255, ECONNREFUSED },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(row); i++) {
+		struct qhs *h = qhs_new(test);
+		int err;
+
+		h->tpl[1].alert = row[i].alert;
+		Q_ASSERT_EQ(test, qhs_make(h, 0), 0);
+		qhs_settle(h);
+		qhs_error(h, 0, &err);
+		if (err != row[i].err)
+			Q_FAIL(test, "alert %u is %d", row[i].alert, err);
+		qhs_free(h);
+	}
+}
+
 /* An application that closes early is not quoted where anybody can read it (RFC 9000 s10.2.3). */
 Q_TEST(hs_close_early)
 {
@@ -450,7 +501,9 @@ Q_SUITE("qrdma-handshake",
 	Q_CASE(hs_timeout),
 	Q_CASE(hs_silence_before_start),
 	Q_CASE(hs_client_breaks_deadlock),
+	Q_CASE(hs_await_verdict),
 	Q_CASE(hs_alert),
+	Q_CASE(hs_alert_causes),
 	Q_CASE(hs_close_early),
 	Q_CASE(hs_held),
 	Q_CASE(hs_bad_initials),

@@ -149,6 +149,7 @@ TEST(non_blocking)
 /* A TLS alert says why. */
 TEST(refused)
 {
+	const struct qrdma_handshake_result bad = { .judged = 2 };
 	struct end_options opt = fresh();
 	int listener = CHECK(tls_listener('b', &opt, 8)), fd, child;
 	uint64_t code;
@@ -173,6 +174,7 @@ TEST(refused)
 	EXPECT_EQ(end_connect(fd, 'b', false, end_port(listener)), 0);
 	EXPECT_EQ(tls_send(fd, QRDMA_CRYPTO_INITIAL, "hello", 5), 5);
 	child = CHECK(accept(listener, NULL, NULL));
+	EXPECT_ERRNO(setsockopt(fd, SOL_QRDMA, QRDMA_HANDSHAKE_RESULT, &bad, sizeof(bad)), EINVAL);
 	EXPECT_EQ(tls_result(fd, ECONNREFUSED, 42), 0);
 	EXPECT_EQ(error_of(fd), ECONNREFUSED);
 	EXPECT(ready(child, 0, 60000) & POLLERR);

@@ -131,9 +131,9 @@ static int set_secret(int fd, const struct qrdma_crypto_secret *s, socklen_t len
 
 static int set_result(int fd, const struct qrdma_handshake_result *r, socklen_t len)
 {
-	if (len != sizeof(*r) || !zero(r->reserved, sizeof(r->reserved)) || (!r->error && r->alert))
+	if (len != sizeof(*r) || !zero(r->reserved, sizeof(r->reserved)) || r->judged > 1 || (!r->error && r->alert))
 		return fault();
-	return answer(wire_transport.result(fd, r->error, r->alert));
+	return answer(wire_transport.result(fd, r->error, r->alert, r->judged));
 }
 
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)

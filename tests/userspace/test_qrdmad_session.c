@@ -137,7 +137,9 @@ static void expect(const char *name, const char *client, const char *server, int
 static void test_causes(void)
 {
 	expect("a certificate for the address", CLIENT, SERVER, 0, 0, -1);
+	check(!wire[0].judged, "nothing to be judged", "");
 	expect("mutual", CLIENT_CERT, MUTUAL, 0, 0, -1);
+	check(wire[0].judged && !wire[1].judged, "the client waits for the server's verdict", "");
 	expect("mutual, the client by name", CLIENT_CERT, MUTUAL "[peer 10.9.0.0/24]\nname = client.test\n", 0, 0,
 	       -1);
 	expect("a name that the peer's section gives", CLIENT "[peer 10.9.0.2]\nname = server.test\n", SERVER, 0, 0,
@@ -152,6 +154,7 @@ static void test_causes(void)
 	       "[server]\nauthenticate = server\ncertificate = @/untrusted.pem\nkey = @/untrusted.key\n", EKEYREJECTED,
 	       -1, 48);
 	expect("a client without a certificate", CLIENT, MUTUAL, 0, ENOKEY, 116);
+	check(wire[0].judged, "waits for it, too", "");
 	expect("a key", PSK("client", "psk.a"), PSK("server", "psk.ab"), 0, 0, -1);
 	expect("a key for one port", CLIENT "[port 7000]\nauthenticate = psk\npsk-file = @/psk.a\n",
 	       SERVER "[port 7000]\nauthenticate = psk\npsk-file = @/psk.ab\n", 0, 0, -1);

@@ -128,13 +128,14 @@ static int wire_peer_params(int fd, const uint8_t *data, size_t len)
 	return 0;
 }
 
-static int wire_result(int fd, int error, uint8_t alert)
+static int wire_result(int fd, int error, uint8_t alert, bool judged)
 {
 	struct wire_end *end = &wire[fd];
 
 	if (end->result >= 0)
 		end->broken++;
 	end->result = error;
+	end->judged = judged;
 	if (error) {
 		end->alert = alert;
 		end->state = QRDMA_STATE_CLOSED;

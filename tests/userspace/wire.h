@@ -27,6 +27,7 @@ struct wire_end {
 	size_t peer_params_len;
 	int result;			/* errno, -1 none yet */
 	int alert;
+	bool judged;			/* the result said so */
 	int broken;			/* rules of the socket that were broken */
 	/* to be read by this end */
 	uint8_t data[4][WIRE_QUEUE];

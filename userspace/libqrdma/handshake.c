@@ -29,6 +29,8 @@ struct qrdma_handshake {
 	const struct hs_transport *transport;
 	int fd;
 	bool server;
+	bool await_verdict;
+	bool agent;
 	enum hs_phase phase;
 	short events;
 	int64_t deadline;		/* CLOCK_MONOTONIC, milliseconds */
@@ -75,7 +77,7 @@ static int hs_fail(struct qrdma_handshake *hs, int alert)
 {
 	hs->phase = HS_FAILED;
 	if (alert >= 0)
-		hs->transport->result(hs->fd, -hs->why.error, alert);
+		hs->transport->result(hs->fd, -hs->why.error, alert, false);
 	return hs->why.error;
 }
 
@@ -187,6 +189,8 @@ int hs_new(struct qrdma_handshake **out, const struct hs_transport *transport, i
 	hs->transport = transport;
 	hs->fd = fd;
 	hs->server = server;
+	hs->await_verdict = opt->await_verdict;
+	hs->agent = opt->agent;
 	hs->events = POLLIN;
 	hs->keylog = -1;
 	hs->deadline = now_ms() + (opt->timeout_ms ? opt->timeout_ms : HS_TIMEOUT_MS);
@@ -211,7 +215,7 @@ void qrdma_handshake_free(struct qrdma_handshake *hs)
 	if (!hs)
 		return;
 	if (hs->phase < HS_CONFIRM)
-		hs->transport->result(hs->fd, ECONNABORTED, ALERT_USER_CANCELED);
+		hs->transport->result(hs->fd, ECONNABORTED, ALERT_USER_CANCELED, false);
 	quic_tls_free(hs->quic);
 	for (size_t i = 0; i < QUIC_TLS_ALPN_MAX; i++)
 		free(hs->alpn[i]);
@@ -313,10 +317,10 @@ static int event_do(struct qrdma_handshake *hs, const struct quic_event *event)
 	case QUIC_EVENT_KEYLOG:
 		return event_keylog(hs, event);
 	case QUIC_EVENT_COMPLETE:
-		err = hs->transport->result(hs->fd, 0, 0);
+		err = hs->transport->result(hs->fd, 0, 0, hs->await_verdict && quic_tls_judged(hs->quic));
 		if (err)
 			return hs_ended(hs, err);
-		hs->phase = HS_CONFIRM;
+		hs->phase = hs->agent ? HS_DONE : HS_CONFIRM;
 		return 0;
 	case QUIC_EVENT_TICKET:
 		return event_ticket(hs, event);
@@ -407,7 +411,7 @@ static int hs_run_step(struct qrdma_handshake *hs)
 	for (;;) {
 		err = hs_flush(hs);
 		/* what is left once TLS is through is a ticket for which there is no room now */
-		if (hs->phase == HS_CONFIRM)
+		if (hs->phase == HS_CONFIRM || hs->phase == HS_DONE)
 			return 0;
 		if (err && err != -EAGAIN)
 			return err;

@@ -31,7 +31,8 @@ struct hs_end {
  * @recv: bytes of one level, 0 the connection has ended, -EAGAIN, or -errno
  * @secret: install a traffic secret: 0 or -errno
  * @peer_params: the peer's extension: 0, -EPROTO refused, or -errno
- * @result: the handshake is complete (error 0) or failed (positive errno, alert): 0 or -errno
+ * @result: the handshake is complete (error 0; @judged: of a client whose certificate the server has still to judge) or
+ *	failed (positive errno, alert): 0 or -errno
  * @end: how the connection ended: 0 or -errno
  * @ticket: what came at QRDMA_CRYPTO_APP: bytes, -ENODATA, or -errno
  * @wait: until one of the poll() events or milliseconds have passed: 0 or -errno
@@ -43,7 +44,7 @@ struct hs_transport {
 	ssize_t (*recv)(int fd, uint8_t *level, uint8_t *data, size_t size);
 	int (*secret)(int fd, uint8_t level, bool send, uint32_t cipher, const uint8_t *secret);
 	int (*peer_params)(int fd, const uint8_t *data, size_t len);
-	int (*result)(int fd, int error, uint8_t alert);
+	int (*result)(int fd, int error, uint8_t alert, bool judged);
 	int (*end)(int fd, struct hs_end *end);
 	ssize_t (*ticket)(int fd, uint8_t *data, size_t size);
 	int (*wait)(int fd, short events, int timeout_ms);

@@ -120,9 +120,13 @@ static int inband_peer_params(int fd, const uint8_t *data, size_t len)
 	return setsockopt(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM_EXT, data, len) ? -errno : 0;
 }
 
-static int inband_result(int fd, int error, uint8_t alert)
+static int inband_result(int fd, int error, uint8_t alert, bool judged)
 {
-	const struct qrdma_handshake_result result = { .error = error, .alert = error ? alert : 0 };
+	const struct qrdma_handshake_result result = {
+		.error = error,
+		.alert = error ? alert : 0,
+		.judged = judged,
+	};
 
 	return setsockopt(fd, SOL_QRDMA, QRDMA_HANDSHAKE_RESULT, &result, sizeof(result)) ? -errno : 0;
 }

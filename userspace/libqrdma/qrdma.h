@@ -135,6 +135,10 @@ void qrdma_tickets_free(struct qrdma_tickets *tickets);
  * @ticket: client: what qrdma_handshake_ticket() gave in an earlier session with the same server; NULL: none.
  *	The server's certificate is not verified anew: the ticket stands for it
  * @ticket_len: bytes of @ticket
+ * @await_verdict: client: when the server asks for our certificate, the connection is established only when it has
+ *	accepted it, one round trip later. Without it a refusal comes when the handshake is over
+ * @agent: the descriptor is the agent's end of a program's socket (linux/qrdma_genl.h): the handshake is complete when
+ *	the kernel has been told so
  *
  * All but @cred and @tickets is copied.
  */
@@ -153,6 +157,8 @@ struct qrdma_handshake_options {
 	const struct qrdma_tickets *tickets;
 	const void *ticket;
 	size_t ticket_len;
+	int await_verdict;
+	int agent;
 };
 
 /**

@@ -780,6 +780,11 @@ bool quic_tls_resumed(const struct quic_tls *quic)
 	return quic->complete && gnutls_session_is_resumed(quic->session);
 }
 
+bool quic_tls_judged(const struct quic_tls *quic)
+{
+	return !quic->server && quic->complete && gnutls_certificate_client_get_request_status(quic->session);
+}
+
 const char *quic_tls_alpn(const struct quic_tls *quic)
 {
 	return quic->alpn;

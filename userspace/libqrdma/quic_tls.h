@@ -75,6 +75,8 @@ void quic_tls_event_done(struct quic_tls *quic);
 const struct qrdma_reason *quic_tls_reason(const struct quic_tls *quic);
 /* Complete, and a ticket shortened it? */
 bool quic_tls_resumed(const struct quic_tls *quic);
+/* Client, complete: was it asked for a certificate, on which the server's verdict is not known? */
+bool quic_tls_judged(const struct quic_tls *quic);
 /* The protocol that was agreed on, NULL before that. */
 const char *quic_tls_alpn(const struct quic_tls *quic);
 /* What an alert of the peer says: a negative errno, and a line in @why. */

@@ -22,7 +22,7 @@ static const char usage_text[] =
 	"Runs the TLS handshakes of AF_QRDMA sockets whose programs run none.\n\n"
 	"  -c, --config FILE   configuration (default: " DEFAULT_CONFIG ")\n"
 	"      --check         read the configuration and all that it names, tell what is wrong, and exit\n"
-	"  -v, --verbose       log each handshake that succeeds, too\n"
+	"  -v, --verbose       log the begin of each handshake, and those that succeed, too\n"
 	"  -h, --help          this text\n"
 	"  -V, --version       version\n"
 	"SIGHUP reloads the configuration; SIGTERM ends it when its handshakes are over.\n";

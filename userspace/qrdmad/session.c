@@ -105,6 +105,8 @@ static int session_begin(struct session *session, const struct session_job *job,
 		.n_ciphers = policy->n_ciphers,
 		.timeout_ms = session_timeout_ms(job, policy),
 		.keylog_file = keylog,
+		.await_verdict = !server,
+		.agent = 1,
 	};
 	struct qrdma_reason why;
 	int err;
@@ -143,6 +145,7 @@ struct session *session_new(const struct session_job *job, const struct policies
 	}
 	if (session_begin(session, job, policy, &subject, keylog))
 		goto fail;
+	log_line(LOG_DEBUG, "%s: begins", session->title);
 	return session;
 fail:
 	free(session);

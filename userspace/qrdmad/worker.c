@@ -165,6 +165,7 @@ static void worker_take(struct worker *w)
 			log_limited(LOG_WARNING, "the kernel gives no handshake: %s", strerror(-err));
 		return;
 	}
+	/* one that is over is still there until all is worked off: @busy counts it */
 	while (slot->session)
 		slot++;
 	slot->session = session_new(&job, w->opt->policies, w->opt->config->keylog_file);
@@ -244,9 +245,9 @@ static int worker_loop(struct worker *w)
 		for (int i = 0; i < n; i++)
 			worker_event(w, &events[i]);
 		worker_expire(w);
-		worker_reap(w);
 		if (take && !w->draining)
 			worker_take(w);
+		worker_reap(w);
 	}
 	return 0;
 }

@@ -209,7 +209,12 @@ struct qrdma_handshake_result {
 	/* 0: complete, both ends are known to each other; else what the socket's error shall be */
 	__u32	error;
 	__u8	alert;			/* TLS alert that the peer is told when there is an error */
-	__u8	reserved[3];
+	/*
+	 * 1, a client that showed a certificate, or was asked for one: established only when the
+	 * server has confirmed the handshake, one round trip later; if it refuses, connect() fails
+	 */
+	__u8	judged;
+	__u8	reserved[2];
 };
 
 /*

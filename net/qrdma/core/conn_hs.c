@@ -312,6 +312,12 @@ int qrdma_conn_early_verdict(struct qrdma_conn *conn, bool accepted, u64 now)
 	return 0;
 }
 
+void qrdma_conn_await_verdict(struct qrdma_conn *conn)
+{
+	if (conn->hs && !conn->server && !conn->hs->complete)
+		conn->hs->judged = true;
+}
+
 int qrdma_conn_handshake_complete(struct qrdma_conn *conn, u64 now)
 {
 	struct qrdma_hs *hs = conn->hs;

@@ -154,6 +154,16 @@ int qrdma_conn_early_verdict(struct qrdma_conn *conn, bool accepted, u64 now);
 int qrdma_conn_handshake_complete(struct qrdma_conn *conn, u64 now);
 
 /**
+ * qrdma_conn_await_verdict() - a client's: the server has still to judge us
+ * @conn: connection, in band, its handshake not complete
+ *
+ * With a certificate, a client's TLS is done before the server has looked at it. From here on
+ * QRDMA_EV_ESTABLISHED comes when the handshake is confirmed (RFC 9001 s4.1.2): one round trip
+ * later, and not at all if the server refuses.
+ */
+void qrdma_conn_await_verdict(struct qrdma_conn *conn);
+
+/**
  * qrdma_conn_held() - the next packet that waited for its key and need not any more
  * @conn: connection
  * @rx: zeroed by the caller; filled as for a new datagram. rx->buf is a reference of the caller's

@@ -350,6 +350,35 @@ static int conn_rx_new_cid(struct qrdma_conn *conn, const struct qrdma_frame *f,
 				     &cid, f->new_cid.reset_token, verdict);
 }
 
+/* What the peer's alert (RFC 8446 s6.2) is for the socket. Return: errno, positive. */
+static int conn_alert_errno(u8 alert)
+{
+	static const struct {
+		u8 alert;
+		int err;
+	} table[] = {
+		{ 42, EKEYREJECTED },		/* bad_certificate */
+		{ 43, EKEYREJECTED },		/* unsupported_certificate */
+		{ 44, EKEYREVOKED },		/* certificate_revoked */
+		{ 45, EKEYEXPIRED },		/* certificate_expired */
+		{ 46, EKEYREJECTED },		/* certificate_unknown */
+		{ 48, EKEYREJECTED },		/* unknown_ca */
+		{ 51, EKEYREJECTED },		/* decrypt_error */
+		{ 70, EPROTONOSUPPORT },	/* protocol_version */
+		{ 115, EACCES },		/* unknown_psk_identity */
+		{ 116, ENOKEY },		/* certificate_required */
+		{ 120, EPROTONOSUPPORT },	/* no_application_protocol */
+	};
+	int err = ECONNREFUSED;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(table); i++) {
+		if (table[i].alert == alert)
+			err = table[i].err;
+	}
+	return err;
+}
+
 static void conn_rx_close(struct qrdma_conn *conn, const struct qrdma_frame *f, u64 now)
 {
 	struct qrdma_conn_error *error = &conn->error;
@@ -363,7 +392,7 @@ static void conn_rx_close(struct qrdma_conn *conn, const struct qrdma_frame *f, 
 			error->err = ECONNREFUSED;
 		else if (!error->app && error->code >= QRDMA_ERR_CRYPTO_ERROR &&
 			 error->code < QRDMA_ERR_CRYPTO_ERROR + 256)
-			error->err = EKEYREJECTED;
+			error->err = conn_alert_errno(error->code - QRDMA_ERR_CRYPTO_ERROR);
 		else if (error->code || !qrdma_conn_rx_complete(conn, 0))
 			error->err = ECONNRESET;
 	}

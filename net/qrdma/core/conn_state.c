@@ -444,7 +444,7 @@ u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now)
 	conn->events = 0;
 	conn_collect_stream(conn, &ev);
 	if (conn->verified && conn->s0 && !conn->established &&
-	    (!conn->hs || conn->hs->complete)) {
+	    (!conn->hs || qrdma_hs_is_through(conn->hs))) {
 		conn->established = true;
 		ev |= QRDMA_EV_ESTABLISHED;
 	}

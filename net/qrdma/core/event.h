@@ -77,8 +77,9 @@ enum qrdma_early {
 /**
  * struct qrdma_conn_error - why it ended
  * @err: errno for the socket (positive), 0: it lives, or a clean close. ECONNRESET: the peer closed
- *	with an error, or in the middle of the data; ECONNREFUSED: it said CONNECTION_REFUSED;
- *	EKEYREJECTED: it sent a TLS alert (@code is 0x100 plus its number, RFC 9001 s4.8);
+ *	with an error, or in the middle of the data; ECONNREFUSED: it said CONNECTION_REFUSED
+ *	or sent a TLS alert (@code is 0x100 plus its number, RFC 9001 s4.8) that is not about keys
+ *	(ENOKEY, EACCES, EKEYREJECTED, EKEYEXPIRED, EKEYREVOKED) or versions (EPROTONOSUPPORT);
  *	ETIMEDOUT: idle time-out, or the handshake took too long; EPROTO: the peer broke the
  *	protocol; EPROTONOSUPPORT: it speaks no version of ours; EKEYEXPIRED: key usage limit or
  *	end of packet numbers; ENETDOWN: aborted

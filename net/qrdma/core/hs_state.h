@@ -97,6 +97,7 @@ enum qrdma_hs_owed {
  * @started: the owner wrote handshake bytes
  * @have_params: the peer's transport parameters are known
  * @complete: TLS is done
+ * @judged: client: not established before it is @confirmed
  * @confirmed: RFC 9001 s4.1.2
  * @have_cid: client: the server's connection id is known
  * @retried: see struct qrdma_hs_stats
@@ -132,6 +133,7 @@ struct qrdma_hs {
 	bool started;
 	bool have_params;
 	bool complete;
+	bool judged;
 	bool confirmed;
 	bool have_cid;
 	bool retried;
@@ -161,6 +163,12 @@ struct qrdma_hs {
 static inline bool qrdma_hs_can_send(const struct qrdma_hs *hs, u32 space)
 {
 	return hs->space[space] && hs->space[space]->sp.keys.tx_cur;
+}
+
+/* May the application know that the connection is established? */
+static inline bool qrdma_hs_is_through(const struct qrdma_hs *hs)
+{
+	return hs->complete && (hs->confirmed || !hs->judged);
 }
 
 /* May a client send 0-RTT packets? Ends with its rejection, and when 1-RTT keys are there. */
