@@ -77,37 +77,68 @@ static inline void qrdma_chacha20_block(struct chacha_state *state, u8 *out)
 
 /* 7.0: the library encrypts a block of AES with the instructions that the processor has for it, and
  * a key for encryption alone has a type of its own. Before, the library computes with tables, and
- * only the crypto API's single-block cipher is fast. Setting and freeing: process context.
+ * only the crypto API's single-block cipher is fast; but that is an object of 1 KiB. So there a key
+ * is cold until qrdma_aes_warm() gives it one, and encrypts slowly; qrdma_aes_cool() takes it away,
+ * to be freed by qrdma_aes_discard() after a grace period. Setting, warm() and cool() are
+ * serialised by the caller, in process context; encrypting is not.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 struct qrdma_aes {
-	struct crypto_cipher *tfm;
+	struct crypto_cipher __rcu *warm;
+	u32 len;
+	u8 raw[AES_KEYSIZE_256];
 };
 
 static inline int qrdma_aes_set(struct qrdma_aes *aes, const u8 *raw, unsigned int len)
 {
-	struct crypto_cipher *tfm = crypto_alloc_cipher("aes", 0, 0);
+	memcpy(aes->raw, raw, len);
+	aes->len = len;
+	return aes_check_keylen(len);
+}
+
+static inline int qrdma_aes_warm(struct qrdma_aes *aes)
+{
+	struct crypto_cipher *tfm;
 	int err;
 
+	if (rcu_access_pointer(aes->warm))
+		return 0;
+	tfm = crypto_alloc_cipher("aes", 0, 0);
 	if (IS_ERR(tfm))
-		return PTR_ERR(tfm) == -ENOENT ? -ENOPKG : PTR_ERR(tfm);
-	err = crypto_cipher_setkey(tfm, raw, len);
+		return PTR_ERR(tfm);
+	err = crypto_cipher_setkey(tfm, aes->raw, aes->len);
 	if (err)
 		crypto_free_cipher(tfm);
 	else
-		aes->tfm = tfm;
+		rcu_assign_pointer(aes->warm, tfm);
 	return err;
 }
 
-static inline void qrdma_aes_free(struct qrdma_aes *aes)
+static inline void *qrdma_aes_cool(struct qrdma_aes *aes)
 {
-	if (aes->tfm)
-		crypto_free_cipher(aes->tfm);
+	return unrcu_pointer(xchg(&aes->warm, NULL));
+}
+
+static inline void qrdma_aes_discard(void *warm)
+{
+	crypto_free_cipher(warm);
 }
 
 static inline void qrdma_aes_encrypt(const struct qrdma_aes *aes, u8 *out, const u8 *in)
 {
-	crypto_cipher_encrypt_one(aes->tfm, out, in);
+	struct crypto_aes_ctx ctx;
+	struct crypto_cipher *tfm;
+
+	rcu_read_lock();
+	tfm = rcu_dereference(aes->warm);
+	if (likely(tfm))
+		crypto_cipher_encrypt_one(tfm, out, in);
+	rcu_read_unlock();
+	if (likely(tfm))
+		return;
+	aes_expandkey(&ctx, aes->raw, aes->len);
+	aes_encrypt(&ctx, out, in);
+	memzero_explicit(&ctx, sizeof(ctx));
 }
 #else
 struct qrdma_aes {
@@ -119,7 +150,17 @@ static inline int qrdma_aes_set(struct qrdma_aes *aes, const u8 *raw, unsigned i
 	return aes_prepareenckey(&aes->key, raw, len);
 }
 
-static inline void qrdma_aes_free(struct qrdma_aes *aes)
+static inline int qrdma_aes_warm(struct qrdma_aes *aes)
+{
+	return 0;
+}
+
+static inline void *qrdma_aes_cool(struct qrdma_aes *aes)
+{
+	return NULL;
+}
+
+static inline void qrdma_aes_discard(void *warm)
 {
 }
 

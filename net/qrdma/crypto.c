@@ -17,6 +17,7 @@
 
 #include <linux/llist.h>
 #include <linux/local_lock.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
@@ -35,12 +36,14 @@
 #define CRYPTO_POOL_MAX		32	/* requests kept at a processor */
 #define CRYPTO_DEPOT_MAX	512	/* requests kept for all of them */
 
-/* A header protection key, ready for use. It outlives the generations of AEAD
- * keys (RFC 9001 section 6.1), so they share it; wiped on the last put, which
- * is in process context as the first set is.
+/* A header protection key. It outlives the generations of AEAD keys (RFC 9001
+ * section 6.1), so they share it; wiped on the last put, which is in process
+ * context as the first set is. It is made fast, at the price of memory, while
+ * there is a generation to come or to go: the connection is in use then (field
+ * case F29).
  */
 struct hp_key {
-	refcount_t refs;
+	u32 refs;		/* slots that share it; hp_mutex */
 	const struct cipher *cipher;
 	union {
 		struct qrdma_aes aes;
@@ -59,7 +62,9 @@ struct cipher {
 	u32 nonce_at;		/* where in it the nonce of RFC 9001 section 5.3 lies */
 	u8 iv_lead;		/* first byte of an IV when the nonce lies behind it */
 	int (*hp_set)(struct hp_key *key, const u8 *raw, u32 len);
-	void (*hp_free)(struct hp_key *key);	/* NULL: nothing to free */
+	/* make it fast, and undo that; NULL: there is but one way */
+	int (*hp_warm)(struct hp_key *key);
+	void *(*hp_cool)(struct hp_key *key);
 	void (*hp_mask)(const struct hp_key *key, const u8 *sample, u8 *mask);
 };
 
@@ -72,6 +77,7 @@ struct qrdma_slot {
 	u8 iv[CRYPTO_IV_MAX];
 	u8 secret[QRDMA_SECRET_MAX];
 	struct llist_node dead;		/* on slots_dead once refs is 0 */
+	void *cooled;			/* then: what made @hp fast, if not needed now */
 };
 
 /* One packet at the cipher. In use: holds a reference to its slot and belongs to
@@ -106,6 +112,8 @@ static struct depot depot = { .lock = __SPIN_LOCK_UNLOCKED(depot.lock) };
 static DEFINE_PER_CPU(struct qrdma_crypto_stats, crypto_stats);	/* all but slots */
 static atomic_t slots_alive = ATOMIC_INIT(0);
 static LLIST_HEAD(slots_dead);
+/* Guards refs of each header protection key, and whether it is warm. */
+static DEFINE_MUTEX(hp_mutex);
 static struct workqueue_struct *crypto_wq;
 
 static void slots_reap(struct work_struct *work);
@@ -118,9 +126,14 @@ static int hp_set_aes(struct hp_key *key, const u8 *raw, u32 len)
 	return qrdma_aes_set(&key->aes, raw, len);
 }
 
-static void hp_free_aes(struct hp_key *key)
+static int hp_warm_aes(struct hp_key *key)
 {
-	qrdma_aes_free(&key->aes);
+	return qrdma_aes_warm(&key->aes);
+}
+
+static void *hp_cool_aes(struct hp_key *key)
+{
+	return qrdma_aes_cool(&key->aes);
 }
 
 static void hp_mask_aes(const struct hp_key *key, const u8 *sample, u8 *mask)
@@ -159,14 +172,32 @@ static void hp_mask_chacha(const struct hp_key *key, const u8 *sample, u8 *mask)
 	memzero_explicit(&state, sizeof(state));
 }
 
-/* Process context */
-static void hp_put(struct hp_key *key)
+/* A generation joins, which is derived for a connection in use. A key that stays slow will do. */
+static struct hp_key *hp_share(struct hp_key *key)
 {
-	if (!key || !refcount_dec_and_test(&key->refs))
-		return;
-	if (key->cipher->hp_free)
-		key->cipher->hp_free(key);
-	kfree_sensitive(key);
+	mutex_lock(&hp_mutex);
+	key->refs++;
+	if (key->cipher->hp_warm)
+		key->cipher->hp_warm(key);
+	mutex_unlock(&hp_mutex);
+	return key;
+}
+
+/* Return: what is to be discarded after a grace period, NULL: nothing. */
+static void *hp_put(struct hp_key *key)
+{
+	void *cooled = NULL;
+
+	if (!key)
+		return NULL;
+	mutex_lock(&hp_mutex);
+	key->refs--;
+	if (key->refs < 2 && key->cipher->hp_cool)
+		cooled = key->cipher->hp_cool(key);
+	if (!key->refs)
+		kfree_sensitive(key);
+	mutex_unlock(&hp_mutex);
+	return cooled;
 }
 
 /* Ciphers */
@@ -176,18 +207,21 @@ static const struct cipher ciphers[] = {
 		.id = QRDMA_CIPHER_AES_128_GCM, .name = "gcm(aes)",
 		.hmac = "hmac(sha256)", .secret_len = 32, .key_len = 16,
 		.iv_size = 12, .nonce_at = 0,
-		.hp_set = hp_set_aes, .hp_free = hp_free_aes, .hp_mask = hp_mask_aes,
+		.hp_set = hp_set_aes, .hp_warm = hp_warm_aes, .hp_cool = hp_cool_aes,
+		.hp_mask = hp_mask_aes,
 	}, {
 		.id = QRDMA_CIPHER_AES_256_GCM, .name = "gcm(aes)",
 		.hmac = "hmac(sha384)", .secret_len = 48, .key_len = 32,
 		.iv_size = 12, .nonce_at = 0,
-		.hp_set = hp_set_aes, .hp_free = hp_free_aes, .hp_mask = hp_mask_aes,
+		.hp_set = hp_set_aes, .hp_warm = hp_warm_aes, .hp_cool = hp_cool_aes,
+		.hp_mask = hp_mask_aes,
 	}, {
 		/* RFC 3610 with a length field of 3 bytes: flags, nonce, 0 0 0 */
 		.id = QRDMA_CIPHER_AES_128_CCM, .name = "ccm(aes)",
 		.hmac = "hmac(sha256)", .secret_len = 32, .key_len = 16,
 		.iv_size = 16, .nonce_at = 1, .iv_lead = 3 - 1,
-		.hp_set = hp_set_aes, .hp_free = hp_free_aes, .hp_mask = hp_mask_aes,
+		.hp_set = hp_set_aes, .hp_warm = hp_warm_aes, .hp_cool = hp_cool_aes,
+		.hp_mask = hp_mask_aes,
 	}, {
 		.id = QRDMA_CIPHER_CHACHA20_POLY1305, .name = "rfc7539(chacha20,poly1305)",
 		.hmac = "hmac(sha256)", .secret_len = 32, .key_len = 32,
@@ -234,10 +268,19 @@ static void slots_reap(struct work_struct *work)
 {
 	struct llist_node *list = llist_del_all(&slots_dead);
 	struct qrdma_slot *slot, *next;
+	bool cooled = false;
 
-	llist_for_each_entry_safe(slot, next, list, dead) {
+	llist_for_each_entry(slot, list, dead) {
 		crypto_free_aead(slot->tfm);
-		hp_put(slot->hp);
+		slot->cooled = hp_put(slot->hp);
+		cooled = cooled || slot->cooled;
+	}
+	/* Other generations may be protecting packets with what was taken away. */
+	if (cooled)
+		synchronize_rcu();
+	llist_for_each_entry_safe(slot, next, list, dead) {
+		if (slot->cooled)
+			qrdma_aes_discard(slot->cooled);
 		kfree_sensitive(slot);
 		if (atomic_dec_and_test(&slots_alive))
 			wake_up_var(&slots_alive);
@@ -298,7 +341,7 @@ static int slot_set_hp(struct qrdma_slot *slot, struct qrdma_hkdf *kdf)
 	slot->hp = kzalloc(sizeof(*slot->hp), GFP_KERNEL);
 	if (!slot->hp)
 		return -ENOMEM;
-	refcount_set(&slot->hp->refs, 1);
+	slot->hp->refs = 1;
 	slot->hp->cipher = c;
 	err = qrdma_hkdf_label(kdf, "quic hp", key, c->key_len) ?:
 	      c->hp_set(slot->hp, key, c->key_len);
@@ -342,8 +385,7 @@ static int slot_next(struct qrdma_slot *cur, struct qrdma_slot **out)
 	slot = slot_alloc(c);
 	if (!slot)
 		return -ENOMEM;
-	refcount_inc(&cur->hp->refs);
-	slot->hp = cur->hp;
+	slot->hp = hp_share(cur->hp);
 	err = qrdma_hkdf_init(&kdf, c->hmac) ?:
 	      qrdma_hkdf_key(&kdf, cur->secret, c->secret_len) ?:
 	      qrdma_hkdf_label(&kdf, "quic ku", slot->secret, c->secret_len) ?:

@@ -288,11 +288,13 @@ static void crypto_vector_update(struct kunit *test)
 	const struct crypto_vector *v = test->param_value;
 	u32 secret_len = hex_len(v->secret);
 	u8 *sample = pattern(test, QRDMA_SAMPLE_LEN);
-	u8 mask[2][QRDMA_HP_MASK_LEN];
+	u8 mask[3][QRDMA_HP_MASK_LEN];
 	struct qrdma_slot *cur, *next;
 	struct flight *f;
 
 	cur = slot_of(test, v->cipher, unhex(test, v->secret), secret_len);
+	/* by the slow way, as there is one generation */
+	AEAD->hp_mask(cur, sample, mask[2]);
 	next = slot_after(test, cur);
 	KUNIT_EXPECT_FALSE(test, AEAD->slot_same(next, v->cipher, unhex(test, v->secret),
 						 secret_len));
@@ -310,6 +312,7 @@ static void crypto_vector_update(struct kunit *test)
 
 	/* the header protection key outlives the slot that it was derived for */
 	AEAD->hp_mask(cur, sample, mask[0]);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(mask[0], mask[2], sizeof(mask[0])));
 	AEAD->slot_get(next);
 	slots_put(test);
 	slot_keep(test, next);
