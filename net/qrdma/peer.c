@@ -393,8 +393,11 @@ static void entry_fail(struct qrdma_peer_entry *entry, int err, struct peer_chor
 	peer_count.failed++;
 	entry->asking = false;
 	entry_drop_tries(entry, chores);
-	/* It was only to find out whether the answer in force still holds: it stays. */
-	if (!entry->peer)
+	/*
+	 * It was only to find out whether the answer in force still holds: it stays, unless the
+	 * host has said that it takes less than any connection needs.
+	 */
+	if (!entry->peer || err == -EMSGSIZE)
 		entry_end(entry, err, chores);
 }
 

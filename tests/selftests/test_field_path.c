@@ -186,6 +186,29 @@ static void mtu_too_small(struct flow *flow)
 	goes_on(flow, "with an MTU that it can use");
 }
 
+static bool has_no_path(void *arg)
+{
+	return !*info_of(*(int *)arg).device;
+}
+
+/*
+ * The peer says that its MTU is too small: that stops the connection, as one of our own does, and
+ * leaves it in peace when it has grown again.
+ */
+static void mtu_of_peer_too_small(struct flow *flow)
+{
+	const struct end_options opt = { 0 };
+	int pair[2], err;
+
+	FACT(!shell("ip link set vb mtu 700") && wait_for(has_no_path, &flow->tx),
+	     "the peer has said that its MTU is too small");
+	err = end_pair(pair, &opt);
+	FACT(err == -EMSGSIZE, "a new connection: %s", strerror(-err));
+	if (shell("ip link set vb mtu 4200"))
+		BAIL("MTU of vb");
+	goes_on(flow, "with an MTU of the peer that it can use");
+}
+
 static int fd[2];
 static struct flow flow = { .half_close = true };
 
@@ -239,6 +262,13 @@ TEST_TIMEOUT(mtu_of_peer, 600)
 {
 	begin();
 	mtu_of_peer(&flow);
+	finish();
+}
+
+TEST_TIMEOUT(mtu_of_peer_too_small, 600)
+{
+	begin();
+	mtu_of_peer_too_small(&flow);
 	finish();
 }
 
