@@ -23,6 +23,7 @@
 
 #define PARAM	"/sys/module/qrdma/parameters/"
 
+#define NETNS_MAX	"/proc/sys/user/max_net_namespaces"
 #define CPUMASK	"/sys/devices/virtual/workqueue/cpumask"
 #define PREEMPT	"/sys/kernel/debug/sched/preempt"
 
@@ -143,6 +144,32 @@ static void usual_workers(const pid_t hog[HOGS])
 	}
 }
 
+/*
+ * Is there none but the first any more? The kernel counts them until they are cleaned up: with a
+ * limit of one, one can be made only then.
+ */
+static bool namespaces_freed(void *unused)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!!unshare(CLONE_NEWNET));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+static bool all_freed(void)
+{
+	char max[24];
+	bool freed;
+
+	snprintf(max, sizeof(max), "%s", shell_line("cat " NETNS_MAX));
+	set(NETNS_MAX, "1");
+	freed = wait_for(namespaces_freed, NULL);
+	set(NETNS_MAX, max);
+	return freed;
+}
+
 TEST_TIMEOUT(vanish, 600)
 {
 	int rounds = env_number("QRDMA_ROUNDS", 10, 3);
@@ -163,6 +190,7 @@ TEST_TIMEOUT(vanish, 600)
 	FACT(!bad, "%d namespaces came and went", WORKERS * rounds);
 	FACT(wait_for(search_over, NULL), "nobody is searching: %lld users, %lld requests",
 	     (long long)port_number("peers", "users"), (long long)port_number("peers", "tries"));
+	FACT(all_freed(), "and nobody keeps the namespaces");
 }
 
 /*
