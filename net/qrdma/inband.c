@@ -126,14 +126,12 @@ void qrdma_inband_config(const struct qrdma_sock *qs, struct qrdma_hs_config *hs
 
 /* Give a key away, or drop it. */
 static int inband_install(struct qrdma_sock *qs, u8 level, bool send, u32 cipher,
-			  struct qrdma_slot *cur, struct qrdma_slot *next)
+			  struct qrdma_slot *cur)
 {
-	int err = qrdma_conn_install_level(qs->conn, level, send, cipher, cur, next);
+	int err = qrdma_conn_install_level(qs->conn, level, send, cipher, cur);
 
-	if (err) {
+	if (err)
 		qrdma_kernel_aead.slot_put(cur);
-		qrdma_kernel_aead.slot_put(next);
-	}
 	return err;
 }
 
@@ -146,7 +144,7 @@ static int inband_install_initial(struct qrdma_sock *qs, struct qrdma_slot *slot
 			qrdma_kernel_aead.slot_put(slot[send]);
 		else
 			err = inband_install(qs, QRDMA_ENC_INITIAL, send,
-					     QRDMA_CIPHER_AES_128_GCM, slot[send], NULL);
+					     QRDMA_CIPHER_AES_128_GCM, slot[send]);
 		slot[send] = NULL;
 	}
 	return err;
@@ -217,7 +215,7 @@ static int inband_check(const struct qrdma_sock *qs)
 int qrdma_inband_secret(struct qrdma_sock *qs, const struct qrdma_crypto_secret *s, u32 len)
 {
 	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
-	struct qrdma_slot *slot, *next = NULL;
+	struct qrdma_slot *slot;
 	int err = inband_check(qs);
 	u8 level = s->level;
 
@@ -229,13 +227,7 @@ int qrdma_inband_secret(struct qrdma_sock *qs, const struct qrdma_crypto_secret 
 	err = aead->slot_new(s->type, s->secret, len, &slot);
 	if (err)
 		return err;
-	if (level == QRDMA_ENC_APP)
-		err = aead->slot_next(slot, &next);
-	if (err) {
-		aead->slot_put(slot);
-		return err;
-	}
-	err = inband_install(qs, level, s->send, s->type, slot, next);
+	err = inband_install(qs, level, s->send, s->type, slot);
 	if (err)
 		return err;
 	if (level == QRDMA_ENC_APP)

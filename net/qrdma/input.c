@@ -201,8 +201,12 @@ static u32 input_packets(struct qrdma_sock *qs, struct input *in)
 		if (verdict == QRDMA_RX_OPEN)
 			opened = input_open(qs, in);
 		local_bh_enable();
-		if (verdict != QRDMA_RX_OPEN)
+		if (verdict != QRDMA_RX_OPEN) {
+			/* of a generation that has to be derived? */
+			if (unlikely(in->rx.drop == QRDMA_DROP_NO_KEY))
+				ev |= qrdma_conn_events(qs->conn, now);
 			continue;
+		}
 		if (!opened)
 			return ev;
 		ev |= input_finish(qs, in);
@@ -530,10 +534,19 @@ void qrdma_input_release_cb(struct sock *sk)
 		qrdma_output_timeout(qs);
 }
 
+void qrdma_input_rest(struct qrdma_sock *qs)
+{
+	struct input *in, *next;
+
+	list_for_each_entry_safe(in, next, &qs->rxq.free, node)
+		kmem_cache_free(input_cache, in);
+	INIT_LIST_HEAD(&qs->rxq.free);
+	qs->rxq.nfree = 0;
+}
+
 void qrdma_input_detach(struct qrdma_sock *qs)
 {
 	struct qrdma_rxbuf *rxbuf, *next_buf;
-	struct input *in, *next;
 
 	input_fetch(qs);
 	list_for_each_entry_safe(rxbuf, next_buf, &qs->rxq.todo, item.list) {
@@ -541,10 +554,7 @@ void qrdma_input_detach(struct qrdma_sock *qs)
 		qrdma_stat_inc(QRDMA_STAT_RX_LATE);
 		qrdma_buf_put(&rxbuf->buf);
 	}
-	list_for_each_entry_safe(in, next, &qs->rxq.free, node)
-		kmem_cache_free(input_cache, in);
-	INIT_LIST_HEAD(&qs->rxq.free);
-	qs->rxq.nfree = 0;
+	qrdma_input_rest(qs);
 }
 
 int qrdma_input_start(void)

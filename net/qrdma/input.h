@@ -59,6 +59,9 @@ void qrdma_input_drain(struct qrdma_sock *qs);
  */
 void qrdma_input_release_cb(struct sock *sk);
 
+/** qrdma_input_rest() - nothing comes in for now: free idle records. Socket lock. */
+void qrdma_input_rest(struct qrdma_sock *qs);
+
 /**
  * qrdma_input_detach() - the connection retires: drop what is queued, free idle records. Socket
  * lock.

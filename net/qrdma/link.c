@@ -142,12 +142,9 @@ static int link_install_keys(struct qrdma_sock *qs)
 
 	for (send = 0; send < 2; send++) {
 		aead->slot_get(setup->slot[send]);
-		aead->slot_get(setup->next[send]);
-		err = qrdma_conn_install_key(qs->conn, send, setup->cipher, setup->slot[send],
-					     setup->next[send]);
+		err = qrdma_conn_install_key(qs->conn, send, setup->cipher, setup->slot[send]);
 		if (err) {
 			aead->slot_put(setup->slot[send]);
-			aead->slot_put(setup->next[send]);
 			return err;
 		}
 	}
@@ -161,6 +158,7 @@ static int link_start(struct qrdma_sock *qs, struct qrdma_peer *peer)
 	struct qrdma_hs_config hs;
 	struct qrdma_conn_config cfg = {
 		.aead = &qrdma_kernel_aead,
+		.cache = qrdma_sock_conns,
 		.is_server = setup->role == QRDMA_ROLE_SERVER,
 		.scid = &setup->scid,
 		.dcid = &setup->dcid,
@@ -546,6 +544,13 @@ static void link_derive_key(struct qrdma_sock *qs, bool send)
 	aead->slot_put(from);
 }
 
+bool qrdma_link_derive_keys(struct qrdma_sock *qs)
+{
+	link_derive_key(qs, false);
+	link_derive_key(qs, true);
+	return qs->live && qs->conn;
+}
+
 static void link_work(struct work_struct *work)
 {
 	struct qrdma_sock *qs = container_of(work, struct qrdma_sock, work);
@@ -557,9 +562,12 @@ static void link_work(struct work_struct *work)
 	if (test_and_clear_bit(QRDMA_TODO_INITIAL, &qs->todo))
 		qrdma_inband_rekey(qs);
 	if (test_and_clear_bit(QRDMA_TODO_KEYS, &qs->todo)) {
-		link_derive_key(qs, false);
-		link_derive_key(qs, true);
+		qrdma_link_derive_keys(qs);
 		qrdma_output_run(qs, QRDMA_EV_TX);
+	}
+	if (test_and_clear_bit(QRDMA_TODO_QUIET, &qs->todo)) {
+		qrdma_output_rest(qs);
+		qrdma_input_rest(qs);
 	}
 	if (test_and_clear_bit(QRDMA_TODO_RESOLVE, &qs->todo) && qs->live && !qs->path.peer &&
 	    !qrdma_peer_user_attached(&qs->path.user) && link_resolve(qs))

@@ -40,6 +40,14 @@ void qrdma_link_close(struct qrdma_sock *qs);
 void qrdma_link_abort(struct qrdma_sock *qs);
 
 /**
+ * qrdma_link_derive_keys() - derive the next keys, as far as they are wanted
+ * @qs: socket, locked; process context. The lock is given up meanwhile.
+ *
+ * Return: false: the connection is over now.
+ */
+bool qrdma_link_derive_keys(struct qrdma_sock *qs);
+
+/**
  * qrdma_link_let_go() - nobody has this socket any more: its connection, if there is one, goes on
  *	alone
  * @qs: socket, locked; process context. The caller puts its reference.

@@ -502,13 +502,18 @@ void qrdma_output_tx_room(struct qrdma_lane *lane)
 	spin_unlock_bh(&w->lock);
 }
 
-void qrdma_output_detach(struct qrdma_sock *qs)
+void qrdma_output_rest(struct qrdma_sock *qs)
 {
 	struct output *out, *next;
 
-	qrdma_output_unwait(qs);
 	list_for_each_entry_safe(out, next, &qs->txq.free, node)
 		kmem_cache_free(output_cache, out);
 	INIT_LIST_HEAD(&qs->txq.free);
 	qs->txq.nfree = 0;
+}
+
+void qrdma_output_detach(struct qrdma_sock *qs)
+{
+	qrdma_output_unwait(qs);
+	qrdma_output_rest(qs);
 }

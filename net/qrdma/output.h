@@ -48,6 +48,9 @@ void qrdma_output_tx_room(struct qrdma_lane *lane);
 /** qrdma_output_unwait() - wait for no buffer of the lane any more. Socket lock. */
 void qrdma_output_unwait(struct qrdma_sock *qs);
 
+/** qrdma_output_rest() - there is nothing to send for now: free idle records. Socket lock. */
+void qrdma_output_rest(struct qrdma_sock *qs);
+
 /**
  * qrdma_output_detach() - the connection retires: wait for no buffer, free idle records. Socket
  * lock.

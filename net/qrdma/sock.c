@@ -11,16 +11,24 @@
 #include "sock.h"
 
 static struct workqueue_struct *sock_wq;
+struct kmem_cache *qrdma_sock_conns;
 
 int qrdma_sock_start(void)
 {
+	qrdma_sock_conns = kmem_cache_create("qrdma_conn", qrdma_conn_size(), 0, 0, NULL);
+	if (!qrdma_sock_conns)
+		return -ENOMEM;
 	sock_wq = alloc_workqueue("qrdma_sock", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	return sock_wq ? 0 : -ENOMEM;
+	if (sock_wq)
+		return 0;
+	kmem_cache_destroy(qrdma_sock_conns);
+	return -ENOMEM;
 }
 
 void qrdma_sock_stop(void)
 {
 	destroy_workqueue(sock_wq);
+	kmem_cache_destroy(qrdma_sock_conns);
 }
 
 bool qrdma_sock_queue(struct work_struct *work)
@@ -103,9 +111,7 @@ void qrdma_setup_drop_keys(struct qrdma_setup *setup)
 
 	for (i = 0; i < 2; i++) {
 		qrdma_kernel_aead.slot_put(setup->slot[i]);
-		qrdma_kernel_aead.slot_put(setup->next[i]);
 		setup->slot[i] = NULL;
-		setup->next[i] = NULL;
 	}
 }
 
@@ -327,6 +333,8 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 		qrdma_sock_todo(qs, QRDMA_TODO_INITIAL);
 	if (ev & QRDMA_EV_NEED_KEY)
 		qrdma_sock_todo(qs, QRDMA_TODO_KEYS);
+	if (ev & QRDMA_EV_QUIET)
+		qrdma_sock_todo(qs, QRDMA_TODO_QUIET);
 	if (ev & QRDMA_EV_LOSS) {
 		qrdma_stat_inc(QRDMA_STAT_LOSS);
 		if (qs->path.peer)

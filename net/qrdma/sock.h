@@ -154,6 +154,7 @@ enum {
 	QRDMA_TODO_RETIRE,	/* the connection is over */
 	QRDMA_TODO_SEND,	/* operations of the AEAD have ended: there is room for more */
 	QRDMA_TODO_INITIAL,	/* derive the Initial keys anew, after a Retry */
+	QRDMA_TODO_QUIET,	/* give back what an idle connection does not need */
 };
 
 /**
@@ -171,7 +172,6 @@ enum {
  * @remote_idle_us: the peer's, for getsockopt()
  * @cipher: QRDMA_CIPHER_*, 0: no secret is in
  * @slot: key of each direction (index: send), NULL: none, or spent: the engine has it alone
- * @next: the generation after @slot
  * @digest: of the secrets, to refuse the same again after they are spent
  * @config: QRDMA_CONFIG with the defaults filled in
  */
@@ -189,7 +189,6 @@ struct qrdma_setup {
 	u32 remote_idle_us;
 	u32 cipher;
 	struct qrdma_slot *slot[2];
-	struct qrdma_slot *next[2];
 	u64 digest[2];
 	struct qrdma_config config;
 };
@@ -392,6 +391,9 @@ static inline bool qrdma_sock_connecting(const struct qrdma_sock *qs)
 {
 	return (1 << READ_ONCE(qs->sk.sk_state)) & (TCPF_SYN_SENT | TCPF_SYN_RECV);
 }
+
+/* Memory of connections */
+extern struct kmem_cache *qrdma_sock_conns;
 
 /** qrdma_sock_start() - before the first socket. Return: 0, -ENOMEM. */
 int qrdma_sock_start(void);

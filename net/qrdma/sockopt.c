@@ -13,6 +13,7 @@
 #include "crypto.h"
 #include "inband.h"
 #include "info.h"
+#include "link.h"
 #include "output.h"
 #include "reset.h"
 #include "sockopt.h"
@@ -143,6 +144,8 @@ static int sockopt_key_update(struct qrdma_sock *qs)
 	if (!qs->live || !qs->conn || qs->sk.sk_state != TCP_ESTABLISHED)
 		return -ENOTCONN;
 	err = qrdma_conn_key_update(qs->conn);
+	if (err == -EAGAIN && qrdma_link_derive_keys(qs))
+		err = qrdma_conn_key_update(qs->conn);
 	if (!err)
 		qrdma_output_run(qs, QRDMA_EV_TX | QRDMA_EV_NEED_KEY);
 	return err;
@@ -316,7 +319,7 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
 	struct qrdma_setup *setup = &qs->setup;
 	struct qrdma_slot *other = setup->slot[!s->send];
-	struct qrdma_slot *slot, *next;
+	struct qrdma_slot *slot;
 	u32 len = sockopt_secret_len(s->type);
 	int err;
 
@@ -341,15 +344,8 @@ static int sockopt_set_secret(struct qrdma_sock *qs, const struct qrdma_crypto_s
 	err = aead->slot_new(s->type, s->secret, len, &slot);
 	if (err)
 		return err;
-	err = aead->slot_next(slot, &next);
-	if (err) {
-		aead->slot_put(slot);
-		return err;
-	}
 	aead->slot_put(setup->slot[s->send]);
-	aead->slot_put(setup->next[s->send]);
 	setup->slot[s->send] = slot;
-	setup->next[s->send] = next;
 	setup->digest[s->send] = sockopt_digest(s, len);
 	setup->cipher = s->type;
 	return 0;

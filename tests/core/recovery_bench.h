@@ -56,6 +56,15 @@ static inline struct bench *bench_new(struct q_test *test, bool is_server, bool 
 	return b;
 }
 
+/* A server whose handshake in band was just confirmed, its spaces still there. */
+static inline struct bench *bench_new_inband(struct q_test *test)
+{
+	struct bench *b = bench_new(test, true, false);
+
+	b->r.confirmed = true;
+	return b;
+}
+
 static inline void bench_end(struct bench *b)
 {
 	qrdma_recovery_destroy(&b->r);

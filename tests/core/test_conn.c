@@ -108,8 +108,8 @@ Q_TEST(conn_is_small)
 	qpair_settle(p);
 	qpair_write(p->conn[0], "x", 1);
 	qpair_run(p, 5 * NSEC_PER_SEC);
-	Q_EXPECT_EQ(test, p->conn[0]->recovery.space[QRDMA_SPACE_APP].ring.chunks, 0);
-	Q_EXPECT_EQ(test, p->conn[1]->recovery.space[QRDMA_SPACE_APP].ring.chunks, 0);
+	Q_EXPECT_EQ(test, p->conn[0]->recovery.app.ring.chunks, 0);
+	Q_EXPECT_EQ(test, p->conn[1]->recovery.app.ring.chunks, 0);
 	Q_EXPECT_LE(test, sizeof(struct qrdma_conn) + sizeof(struct qrdma_stream), 4096);
 	/* and it works on */
 	qpair_write(p->conn[1], "y", 1);
@@ -588,6 +588,7 @@ Q_TEST(conn_key_limit_below_window)
 	qpair_config(&cfg, false, &tp, &tp);
 	cfg.key_packets_max = 20;
 	p = qpeer_new_cfg(test, &cfg);
+	qpair_derive_ahead(p->conn);
 	/* an update frees nothing before its first packet is acknowledged */
 	for (i = 0; i < 3; i++) {
 		for (n = !!i; n < 30; n++) {
@@ -638,7 +639,7 @@ Q_TEST(conn_number_end)
 
 	p->conn->app.pn.next = last;
 	/* the length on the wire goes by what was acknowledged */
-	p->conn->recovery.space[QRDMA_SPACE_APP].largest_acked = last - 1;
+	p->conn->recovery.app.largest_acked = last - 1;
 	p->got_pn = last - 1;
 	for (i = 0; i < 20; i++) {
 		qrdma_conn_ping(p->conn);
@@ -827,7 +828,8 @@ Q_TEST(conn_stateless_reset_unopened)
 	data[0] = QRDMA_HDR_FIXED;
 	memcpy(data + 1, "clientid", 8);
 	qpair_rx(p->conn[0], data, sizeof(data), p->now, &drop);
-	Q_EXPECT_EQ(test, drop, QRDMA_DROP_AUTH);
+	/* by its key phase bit, which is chance */
+	Q_EXPECT_TRUE(test, drop == QRDMA_DROP_AUTH || drop == QRDMA_DROP_NO_KEY);
 	qrdma_conn_error(p->conn[0], &e);
 	Q_EXPECT_TRUE(test, e.closed && e.stateless);
 	Q_EXPECT_EQ(test, e.err, ECONNRESET);

@@ -36,17 +36,15 @@ Q_TEST(api_refuses)
 
 	conn = api_conn(test, h, 0);
 	Q_ASSERT_EQ(test, ftls_slot(1, true, NULL, &slot), 0);
-	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENCS, true, FTLS_CIPHER, slot, NULL),
+	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENCS, true, FTLS_CIPHER, slot),
 		    -EINVAL);
-	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_INITIAL, true, 7, slot, NULL),
+	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_INITIAL, true, 7, slot),
 		    -EINVAL);
-	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_INITIAL, true, FTLS_CIPHER, slot,
-						   slot), -EINVAL);
 	/* nothing is remembered, and a client does not receive 0-RTT */
-	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_EARLY, true, FTLS_CIPHER, slot,
-						   NULL), -EINVAL);
-	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_EARLY, false, FTLS_CIPHER, slot,
-						   NULL), -EINVAL);
+	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_EARLY, true, FTLS_CIPHER, slot),
+		    -EINVAL);
+	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_EARLY, false, FTLS_CIPHER, slot),
+		    -EINVAL);
 	Q_EXPECT_EQ(test, ftls_install(conn, QRDMA_ENC_INITIAL, false, true), 0);
 	Q_EXPECT_EQ(test, ftls_install(conn, QRDMA_ENC_INITIAL, false, true), -EEXIST);
 	Q_EXPECT_EQ(test, qrdma_conn_crypto_write(conn, QRDMA_ENC_EARLY, "x", 1), -EINVAL);
@@ -61,7 +59,7 @@ Q_TEST(api_refuses)
 	Q_EXPECT_EQ(test, qrdma_conn_crypto_write(conn, QRDMA_ENC_INITIAL, "x", 1), -ENOTCONN);
 	Q_EXPECT_EQ(test, qrdma_conn_peer_tparams(conn, buf, 0, NOW), -ENOTCONN);
 	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_INITIAL, false, FTLS_CIPHER,
-						   slot, NULL), -ESTALE);
+						   slot), -ESTALE);
 	qrdma_conn_destroy(conn);
 	null_aead.slot_put(slot);
 	qhs_free(h);
@@ -80,7 +78,7 @@ Q_TEST(api_out_of_band)
 
 	Q_ASSERT_EQ(test, ftls_slot(1, true, NULL, &slot), 0);
 	Q_EXPECT_EQ(test, qrdma_conn_install_level(conn, QRDMA_ENC_HANDSHAKE, true, FTLS_CIPHER,
-						   slot, NULL), -EOPNOTSUPP);
+						   slot), -EOPNOTSUPP);
 	Q_EXPECT_NULL(test, qrdma_conn_initial_cid(conn));
 	Q_EXPECT_EQ(test, qrdma_conn_tparams(conn, buf, sizeof(buf)), -EOPNOTSUPP);
 	Q_EXPECT_EQ(test, qrdma_conn_peer_tparams(conn, buf, 0, NOW), -EOPNOTSUPP);

@@ -695,6 +695,7 @@ Q_TEST(rx_peer_updates_keys)
 	struct qpeer *p = rx_server(test);
 	u32 i;
 
+	qpair_derive_ahead(p->conn);
 	for (i = 1; i < QPEER_GENS; i++) {
 		p->gen = i;
 		qpeer_type(p, QRDMA_FRAME_PING);
@@ -720,6 +721,69 @@ Q_TEST(rx_peer_updates_keys)
 	qpeer_free(p);
 }
 
+/* A connection that was hardly used has no keys in advance (field case F29). */
+Q_TEST(rx_update_of_idle)
+{
+	struct qpeer *p = rx_server(test);
+	u32 i;
+
+	qpeer_type(p, QRDMA_FRAME_PING);
+	Q_EXPECT_EQ(test, qpeer_send(p), QRDMA_DROP_NONE);
+	Q_EXPECT_FALSE(test, p->ev & QRDMA_EV_NEED_KEY);
+	qpair_derive(p->conn);
+	Q_EXPECT_TRUE(test, qrdma_keys_lacking(&p->conn->app.keys));
+	/* the first packet of the update is lost, as it were, and the second is not */
+	p->gen = 1;
+	qpeer_type(p, QRDMA_FRAME_PING);
+	Q_EXPECT_EQ(test, qpeer_send(p), QRDMA_DROP_NO_KEY);
+	Q_EXPECT_TRUE(test, p->ev & QRDMA_EV_NEED_KEY);
+	qpair_derive(p->conn);
+	qpeer_type(p, QRDMA_FRAME_PING);
+	Q_EXPECT_EQ(test, qpeer_send(p), QRDMA_DROP_NONE);
+	qpeer_drain(p);
+	Q_EXPECT_EQ(test, p->got_gen, 1);
+	/* in use: now they are derived ahead */
+	for (i = 0; i < QRDMA_CONN_KEYS_AHEAD; i++) {
+		p->ev = 0;
+		qpeer_type(p, QRDMA_FRAME_PING);
+		qpeer_send(p);
+	}
+	Q_EXPECT_TRUE(test, p->ev & QRDMA_EV_NEED_KEY);
+	qpair_derive(p->conn);
+	Q_EXPECT_FALSE(test, qrdma_keys_lacking(&p->conn->app.keys));
+	/* and given up when it is quiet for long */
+	qpeer_drain(p);
+	qpeer_ack(p, 0, p->got_pn, 0);
+	qpeer_send(p);
+	for (p->ev = 0, i = 0; i < 100 && !(p->ev & QRDMA_EV_QUIET); i++) {
+		qpeer_wait(p);
+		qpeer_drain(p);
+	}
+	Q_EXPECT_TRUE(test, p->ev & QRDMA_EV_QUIET);
+	Q_EXPECT_TRUE(test, qrdma_keys_lacking(&p->conn->app.keys));
+	Q_EXPECT_FALSE(test, p->ev & QRDMA_EV_NEED_KEY);
+	Q_EXPECT_NULL(test, qrdma_conn_next_keys(p->conn, true));
+	qpeer_free(p);
+}
+
+/* The server came later than the client's first packet: its first one brings that again. */
+Q_TEST(rx_first_brings_lost_opening)
+{
+	struct qpeer *p = qpeer_new(test, false);
+	u64 at;
+
+	Q_EXPECT_GT(test, qpeer_take(p), 0);
+	Q_EXPECT_NOT_NULL(test, qpeer_find(p, QRDMA_FRAME_STREAM));
+	qpeer_type(p, QRDMA_FRAME_PING);
+	qpeer_send(p);
+	at = p->now;
+	qpeer_wait(p);
+	Q_EXPECT_EQ(test, p->now, at);
+	Q_EXPECT_GT(test, qpeer_take(p), 0);
+	Q_EXPECT_NOT_NULL(test, qpeer_find(p, QRDMA_FRAME_STREAM));
+	qpeer_free(p);
+}
+
 /* Old keys for a number behind the update. */
 Q_TEST(rx_old_keys_again)
 {
@@ -727,6 +791,7 @@ Q_TEST(rx_old_keys_again)
 	u8 late[128];
 	u32 len;
 
+	qpair_derive_ahead(p->conn);
 	p->gen = 1;
 	qpeer_type(p, QRDMA_FRAME_PING);
 	Q_EXPECT_EQ(test, qpeer_send(p), QRDMA_DROP_NONE);
@@ -749,6 +814,7 @@ Q_TEST(rx_old_keys_in_flight)
 	struct qrdma_rx rx = {};
 	u32 len;
 
+	qpair_derive_ahead(p->conn);
 	p->pn = 10;
 	qpeer_type(p, QRDMA_FRAME_PING);
 	len = qpeer_seal(p);
@@ -780,6 +846,7 @@ Q_TEST(rx_ack_in_old_phase)
 
 	Q_EXPECT_GT(test, qpeer_take(p), 0);
 	Q_EXPECT_EQ(test, qrdma_conn_key_update(p->conn), -EAGAIN);
+	qpair_derive(p->conn);
 	qpeer_ack(p, 0, p->got_pn, 0);
 	qpeer_send(p);
 	Q_EXPECT_EQ(test, qrdma_conn_key_update(p->conn), 0);
@@ -799,6 +866,7 @@ Q_TEST(rx_hasty_updates)
 {
 	struct qpeer *p = rx_server(test);
 
+	qpair_derive_ahead(p->conn);
 	p->gen = 1;
 	qpeer_type(p, QRDMA_FRAME_PING);
 	Q_EXPECT_EQ(test, qpeer_send(p), QRDMA_DROP_NONE);
@@ -917,6 +985,8 @@ Q_SUITE("qrdma-conn-rx",
 	Q_CASE(rx_hold_credit),
 	Q_CASE(rx_blocked_once),
 	Q_CASE(rx_peer_updates_keys),
+	Q_CASE(rx_update_of_idle),
+	Q_CASE(rx_first_brings_lost_opening),
 	Q_CASE(rx_old_keys_again),
 	Q_CASE(rx_old_keys_in_flight),
 	Q_CASE(rx_ack_in_old_phase),

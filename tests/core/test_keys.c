@@ -5,22 +5,9 @@
 
 static const u8 keys_secret[32] = "a traffic secret";
 
-static void keys_make(struct q_test *test, struct qrdma_slot **cur, struct qrdma_slot **next)
+static void keys_make(struct q_test *test, struct qrdma_slot **cur)
 {
 	Q_ASSERT_EQ(test, null_aead.slot_new(QRDMA_CIPHER_AES_128_GCM, keys_secret, 32, cur), 0);
-	Q_ASSERT_EQ(test, null_aead.slot_next(*cur, next), 0);
-}
-
-static void keys_setup(struct q_test *test, struct qrdma_keys *keys, u32 cipher, u64 max)
-{
-	struct qrdma_slot *cur, *next;
-	int send;
-
-	qrdma_keys_init(keys, &null_aead);
-	for (send = 0; send < 2; send++) {
-		keys_make(test, &cur, &next);
-		Q_ASSERT_EQ(test, qrdma_keys_install(keys, send, cipher, max, cur, next), 0);
-	}
 }
 
 static void keys_derive(struct qrdma_keys *keys, bool send)
@@ -33,6 +20,19 @@ static void keys_derive(struct qrdma_keys *keys, bool send)
 	    qrdma_keys_install_next(keys, send, from, next))
 		null_aead.slot_put(next);
 	null_aead.slot_put(from);
+}
+
+static void keys_setup(struct q_test *test, struct qrdma_keys *keys, u32 cipher, u64 max)
+{
+	struct qrdma_slot *cur;
+	int send;
+
+	qrdma_keys_init(keys, &null_aead);
+	for (send = 0; send < 2; send++) {
+		keys_make(test, &cur);
+		Q_ASSERT_EQ(test, qrdma_keys_install(keys, send, cipher, max, cur), 0);
+		keys_derive(keys, send);
+	}
 }
 
 /* Seal as packet @pn. Return: the phase bit, -1 when there is no key. */
@@ -63,7 +63,7 @@ static int keys_open(struct qrdma_keys *keys, u64 pn, bool phase)
 
 Q_TEST(keys_install_once)
 {
-	struct qrdma_slot *cur, *next;
+	struct qrdma_slot *cur;
 	struct qrdma_keys keys;
 	bool phase;
 	u32 gen;
@@ -72,14 +72,13 @@ Q_TEST(keys_install_once)
 	Q_EXPECT_NULL(test, qrdma_keys_seal(&keys, 0, &phase));
 	Q_EXPECT_NULL(test, qrdma_keys_open(&keys, 0, false, &gen));
 	Q_EXPECT_NULL(test, qrdma_keys_wanted(&keys, true));
-	keys_make(test, &cur, &next);
-	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, 1, 0, cur, next), -EINVAL);
-	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, QRDMA_CIPHER_AES_128_GCM, 0, NULL, next),
+	keys_make(test, &cur);
+	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, 1, 0, cur), -EINVAL);
+	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, QRDMA_CIPHER_AES_128_GCM, 0, NULL),
 		    -EINVAL);
-	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, QRDMA_CIPHER_AES_128_GCM, 0, cur, next),
-		    0);
+	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, QRDMA_CIPHER_AES_128_GCM, 0, cur), 0);
 	/* field case F18: the same nonces would come again */
-	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, QRDMA_CIPHER_AES_128_GCM, 0, cur, next),
+	Q_EXPECT_EQ(test, qrdma_keys_install(&keys, true, QRDMA_CIPHER_AES_128_GCM, 0, cur),
 		    -EEXIST);
 	qrdma_keys_wipe(&keys);
 	Q_EXPECT_NULL(test, keys.tx_cur);
@@ -117,6 +116,69 @@ Q_TEST(keys_update_ours)
 	Q_EXPECT_EQ(test, qrdma_keys_update(&keys, false), 0);
 	Q_EXPECT_EQ(test, keys_seal(&keys, 2), 0);
 	Q_EXPECT_EQ(test, keys.updates, 2);
+	qrdma_keys_wipe(&keys);
+}
+
+/* Idle keys have no next generation; what asks for one gets it. */
+Q_TEST(keys_rest)
+{
+	struct qrdma_keys keys;
+	bool phase;
+	u32 gen;
+
+	keys_setup(test, &keys, QRDMA_CIPHER_AES_128_GCM, 0);
+	Q_EXPECT_FALSE(test, qrdma_keys_lacking(&keys));
+	qrdma_keys_rest(&keys);
+	Q_EXPECT_TRUE(test, qrdma_keys_lacking(&keys));
+	Q_EXPECT_FALSE(test, qrdma_keys_pressing(&keys));
+	/* the peer's update cannot be followed yet */
+	Q_EXPECT_EQ(test, keys_open(&keys, 0, true), -ENOKEY);
+	Q_EXPECT_TRUE(test, qrdma_keys_pressing(&keys));
+	keys_derive(&keys, false);
+	Q_EXPECT_TRUE(test, qrdma_keys_pressing(&keys));
+	keys_derive(&keys, true);
+	Q_EXPECT_FALSE(test, qrdma_keys_pressing(&keys));
+	Q_EXPECT_EQ(test, keys_open(&keys, 0, true), 1);
+	/* ours asks too */
+	Q_EXPECT_EQ(test, keys_seal(&keys, 0), 1);
+	Q_EXPECT_EQ(test, qrdma_keys_acked(&keys, 1, 0), 0);
+	qrdma_keys_expire(&keys, 1000);
+	Q_EXPECT_EQ(test, qrdma_keys_update(&keys, false), -EAGAIN);
+	Q_EXPECT_TRUE(test, qrdma_keys_pressing(&keys));
+	keys_derive(&keys, true);
+	keys_derive(&keys, false);
+	Q_EXPECT_EQ(test, qrdma_keys_update(&keys, false), 0);
+	/* the peer is about to follow: not now */
+	keys_derive(&keys, true);
+	qrdma_keys_rest(&keys);
+	Q_EXPECT_FALSE(test, qrdma_keys_lacking(&keys));
+	Q_EXPECT_EQ(test, keys_open(&keys, 1, false), 1);
+	keys_derive(&keys, false);
+	/* a packet was being opened with the next one when that was given up */
+	keys.aead->slot_put(qrdma_keys_open(&keys, 2, true, &gen));
+	Q_EXPECT_EQ(test, gen, 3);
+	qrdma_keys_rest(&keys);
+	Q_EXPECT_EQ(test, qrdma_keys_opened(&keys, gen, 2, 1000), -EAGAIN);
+	Q_EXPECT_EQ(test, keys.rx_gen, 2);
+	Q_EXPECT_TRUE(test, qrdma_keys_pressing(&keys));
+	keys.aead->slot_put(qrdma_keys_seal(&keys, 9, &phase));
+	qrdma_keys_wipe(&keys);
+}
+
+/* Towards the limit they are wanted however few packets there were. */
+Q_TEST(keys_rest_not_near_the_limit)
+{
+	struct qrdma_keys keys;
+	u32 i;
+
+	keys_setup(test, &keys, QRDMA_CIPHER_AES_128_GCM, 40);
+	for (i = 0; i < 10; i++) {
+		Q_EXPECT_FALSE(test, qrdma_keys_pressing(&keys));
+		Q_EXPECT_EQ(test, keys_seal(&keys, i), 0);
+	}
+	Q_EXPECT_TRUE(test, qrdma_keys_pressing(&keys));
+	qrdma_keys_rest(&keys);
+	Q_EXPECT_FALSE(test, qrdma_keys_lacking(&keys));
 	qrdma_keys_wipe(&keys);
 }
 
@@ -272,6 +334,8 @@ Q_TEST(keys_in_flight)
 Q_SUITE("qrdma-keys",
 	Q_CASE(keys_install_once),
 	Q_CASE(keys_update_ours),
+	Q_CASE(keys_rest),
+	Q_CASE(keys_rest_not_near_the_limit),
 	Q_CASE(keys_update_theirs),
 	Q_CASE(keys_out_of_order),
 	Q_CASE(keys_ack_in_old_generation),

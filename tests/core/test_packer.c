@@ -206,6 +206,7 @@ Q_TEST(packer_first_byte)
 	qrdma_tx_release(tx);
 	qpeer_ack(p, 0, 0, 0);
 	qpeer_send(p);
+	qpair_derive_ahead(p->conn);
 	Q_EXPECT_EQ(test, qrdma_conn_key_update(p->conn), 0);
 	Q_EXPECT_GT(test, qrdma_packer_build(p->conn, tx, p->now), 0);
 	Q_EXPECT_EQ(test, p->wire[0], 0x45);

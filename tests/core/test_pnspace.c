@@ -30,6 +30,7 @@ Q_TEST(pnspace_numbers_end)
 	Q_EXPECT_EQ(test, qrdma_pnspace_take(&ps, &pn), -EOVERFLOW);
 	Q_EXPECT_EQ(test, qrdma_pnspace_take(&ps, &pn), -EOVERFLOW);
 	Q_EXPECT_EQ(test, pn, QRDMA_PN_MAX);
+	qrdma_pnspace_destroy(&ps);
 }
 
 Q_TEST(pnspace_duplicates)
@@ -47,6 +48,7 @@ Q_TEST(pnspace_duplicates)
 	/* beyond what a packet number can be */
 	Q_EXPECT_FALSE(test, got(&ps, QRDMA_PN_MAX + 1, 1));
 	Q_EXPECT_TRUE(test, got(&ps, QRDMA_PN_MAX, 1));
+	qrdma_pnspace_destroy(&ps);
 }
 
 /* RFC 9000 s13.2.2: every second ack-eliciting packet, and not later than the delay */
@@ -80,6 +82,7 @@ Q_TEST(pnspace_no_ack_of_acks)
 	Q_EXPECT_TRUE(test, qrdma_pnspace_ack_useful(&ps));
 	qrdma_pnspace_ack_sent(&ps);
 	Q_EXPECT_FALSE(test, qrdma_pnspace_ack_useful(&ps));
+	qrdma_pnspace_destroy(&ps);
 }
 
 /* RFC 9000 s13.2.1: Initial and Handshake are acknowledged at once */
@@ -115,6 +118,7 @@ Q_TEST(pnspace_gap_at_once)
 	qrdma_pnspace_on_received(&ps, 4, false, QRDMA_ECN_NOT_ECT, 4 * MS);
 	got(&ps, 5, 4 * MS);
 	Q_EXPECT_FALSE(test, qrdma_pnspace_ack_due(&ps, 4 * MS));
+	qrdma_pnspace_destroy(&ps);
 }
 
 Q_TEST(pnspace_ce_at_once)
@@ -164,6 +168,7 @@ Q_TEST(pnspace_build_ack)
 	qrdma_pnspace_build_ack(&ps, 15 * MS, 0, &ack, &range);
 	Q_EXPECT_TRUE(test, ack.ecn);
 	Q_EXPECT_EQ(test, ack.ect0, 1);
+	qrdma_pnspace_destroy(&ps);
 }
 
 /* RFC 9000 s13.2.4: what the peer knows is not reported again, and is still a duplicate */
@@ -196,6 +201,7 @@ Q_TEST(pnspace_ack_of_ack)
 	Q_EXPECT_EQ(test, qrdma_pnspace_build_ack(&ps, 0, 3, &ack, &range), 3);
 	Q_EXPECT_EQ(test, range[0].lo, 1);
 	Q_EXPECT_EQ(test, range[0].hi, 3);
+	qrdma_pnspace_destroy(&ps);
 }
 
 static bool reports(const struct qrdma_pnspace *ps, u64 pn)
@@ -241,6 +247,7 @@ Q_TEST(pnspace_straggler_before_ack_of_ack)
 	qrdma_pnspace_ack_acked(&ps, 15);
 	Q_EXPECT_FALSE(test, reports(&ps, 7));
 	Q_EXPECT_TRUE(test, reports(&ps, 15));
+	qrdma_pnspace_destroy(&ps);
 }
 
 /* F08: the peer leaves out 100,000 numbers; things go on, and what comes from before is refused */
@@ -262,6 +269,7 @@ Q_TEST(pnspace_far_jump)
 	Q_EXPECT_EQ(test, ps.duplicates, 2);
 	Q_EXPECT_TRUE(test, got(&ps, ps.largest + 1, 100));
 	Q_EXPECT_TRUE(test, got(&ps, ps.largest - 50000, 100));
+	qrdma_pnspace_destroy(&ps);
 }
 
 Q_SUITE("qrdma-pnspace",

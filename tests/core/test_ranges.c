@@ -5,17 +5,18 @@
 
 static void check_invariants(struct q_test *test, const struct qrdma_ranges *set)
 {
+	const struct qrdma_range *range = qrdma_ranges_array(set);
 	u32 i;
 
 	Q_ASSERT_LE(test, set->count, QRDMA_RANGES_MAX);
 	for (i = 0; i < set->count; i++) {
-		Q_ASSERT_LE(test, set->range[i].lo, set->range[i].hi);
-		Q_ASSERT_GE(test, set->range[i].lo, set->floor);
+		Q_ASSERT_LE(test, range[i].lo, range[i].hi);
+		Q_ASSERT_GE(test, range[i].lo, set->floor);
 		if (i)
-			Q_ASSERT_GT(test, set->range[i].lo - set->range[i - 1].hi, 1);
+			Q_ASSERT_GT(test, range[i].lo - range[i - 1].hi, 1);
 	}
 	if (set->count == QRDMA_RANGES_MAX)
-		Q_ASSERT_EQ(test, set->floor, set->range[0].lo);
+		Q_ASSERT_EQ(test, set->floor, range[0].lo);
 }
 
 Q_TEST(ranges_empty)
@@ -37,8 +38,8 @@ Q_TEST(ranges_in_order_is_one_range)
 	for (n = 5; n < 1000; n++)
 		Q_ASSERT_TRUE(test, qrdma_ranges_add(&set, n));
 	Q_EXPECT_EQ(test, set.count, 1);
-	Q_EXPECT_EQ(test, set.range[0].lo, 5);
-	Q_EXPECT_EQ(test, set.range[0].hi, 999);
+	Q_EXPECT_EQ(test, qrdma_ranges_array(&set)->lo, 5);
+	Q_EXPECT_EQ(test, qrdma_ranges_array(&set)->hi, 999);
 	Q_EXPECT_FALSE(test, qrdma_ranges_add(&set, 5));
 	Q_EXPECT_FALSE(test, qrdma_ranges_add(&set, 999));
 	Q_EXPECT_FALSE(test, qrdma_ranges_contains(&set, 4));
@@ -111,9 +112,10 @@ Q_TEST(ranges_full_set_slides)
 	check_invariants(test, &set);
 	/* right above the lowest, which falls out: it becomes part of the next one or the lowest */
 	Q_EXPECT_TRUE(test, qrdma_ranges_add(&set, 105));
-	Q_EXPECT_EQ(test, set.range[0].lo, 104);
-	Q_EXPECT_EQ(test, set.range[0].hi, 106);
+	Q_EXPECT_EQ(test, qrdma_ranges_array(&set)->lo, 104);
+	Q_EXPECT_EQ(test, qrdma_ranges_array(&set)->hi, 106);
 	check_invariants(test, &set);
+	qrdma_ranges_destroy(&set);
 }
 
 /* A new range between the lowest and the second lowest of a full set. */
@@ -126,10 +128,11 @@ Q_TEST(ranges_full_set_insert_low)
 	for (n = 0; n < QRDMA_RANGES_MAX; n++)
 		qrdma_ranges_add(&set, 10 * n);
 	Q_EXPECT_TRUE(test, qrdma_ranges_add(&set, 5));
-	Q_EXPECT_EQ(test, set.range[0].lo, 5);
+	Q_EXPECT_EQ(test, qrdma_ranges_array(&set)->lo, 5);
 	Q_EXPECT_EQ(test, set.floor, 5);
 	Q_EXPECT_TRUE(test, qrdma_ranges_contains(&set, 0));
 	check_invariants(test, &set);
+	qrdma_ranges_destroy(&set);
 }
 
 /* F08: far jumps never make the set refuse what lies ahead. */
@@ -145,6 +148,7 @@ Q_TEST(ranges_far_jumps)
 	Q_EXPECT_TRUE(test, qrdma_ranges_contains(&set, 7));
 	Q_EXPECT_FALSE(test, qrdma_ranges_contains(&set, n / 2 + 1));
 	Q_EXPECT_TRUE(test, qrdma_ranges_add(&set, n / 2 + 1));
+	qrdma_ranges_destroy(&set);
 }
 
 Q_TEST(ranges_forget_below)
@@ -157,7 +161,7 @@ Q_TEST(ranges_forget_below)
 		qrdma_ranges_add(&set, n);
 	qrdma_ranges_add(&set, 30);
 	qrdma_ranges_forget_below(&set, 15);
-	Q_EXPECT_EQ(test, set.range[0].lo, 15);
+	Q_EXPECT_EQ(test, qrdma_ranges_array(&set)->lo, 15);
 	Q_EXPECT_TRUE(test, qrdma_ranges_contains(&set, 2));
 	qrdma_ranges_forget_below(&set, 3);
 	Q_EXPECT_EQ(test, set.floor, 15);
@@ -168,6 +172,61 @@ Q_TEST(ranges_forget_below)
 	Q_EXPECT_FALSE(test, qrdma_ranges_add(&set, 30));
 	Q_EXPECT_TRUE(test, qrdma_ranges_add(&set, 31));
 	check_invariants(test, &set);
+}
+
+/* Memory beyond that of the object is had when it is needed, and given back. */
+Q_TEST(ranges_rest)
+{
+	struct qrdma_ranges set;
+	u64 n;
+
+	qrdma_ranges_init(&set);
+	for (n = 0; n < QRDMA_RANGES_FEW; n++)
+		qrdma_ranges_add(&set, 10 * n);
+	Q_EXPECT_NULL(test, set.more);
+	qrdma_ranges_add(&set, 10 * n);
+	Q_EXPECT_NOT_NULL(test, set.more);
+	qrdma_ranges_rest(&set);
+	Q_EXPECT_NOT_NULL(test, set.more);
+	for (n = 1; n < 10; n++)
+		qrdma_ranges_add(&set, n);
+	qrdma_ranges_rest(&set);
+	Q_EXPECT_NULL(test, set.more);
+	Q_EXPECT_EQ(test, set.count, QRDMA_RANGES_FEW);
+	Q_EXPECT_EQ(test, qrdma_ranges_nth(&set, 0)->lo, 10 * QRDMA_RANGES_FEW);
+	check_invariants(test, &set);
+	qrdma_ranges_destroy(&set);
+}
+
+/* Without memory a few ranges have to do: the lowest fall out. */
+Q_TEST(ranges_without_memory)
+{
+	struct qrdma_ranges set;
+	u64 n;
+
+	qrdma_ranges_init(&set);
+	for (n = 1; n <= QRDMA_RANGES_FEW; n++)
+		qrdma_ranges_add(&set, 10 * n);
+	if (!q_fail_alloc(1))
+		Q_SKIP(test, "allocations do not fail on demand here");
+	Q_EXPECT_TRUE(test, qrdma_ranges_add(&set, 10 * n));
+	Q_EXPECT_EQ(test, set.count, QRDMA_RANGES_FEW);
+	Q_EXPECT_EQ(test, set.floor, 20);
+	Q_EXPECT_EQ(test, set.dropped, 1);
+	check_invariants(test, &set);
+	/* the new one may be the lowest: then it is what falls out */
+	qrdma_ranges_init(&set);
+	for (n = 1; n <= QRDMA_RANGES_FEW; n++)
+		qrdma_ranges_add(&set, 10 * n);
+	q_fail_alloc(1);
+	Q_EXPECT_FALSE(test, qrdma_ranges_add(&set, 5));
+	Q_EXPECT_TRUE(test, qrdma_ranges_contains(&set, 5));
+	Q_EXPECT_EQ(test, set.floor, 10);
+	q_fail_alloc(0);
+	Q_EXPECT_TRUE(test, qrdma_ranges_add(&set, 10 * n));
+	Q_EXPECT_EQ(test, set.count, QRDMA_RANGES_FEW + 1);
+	check_invariants(test, &set);
+	qrdma_ranges_destroy(&set);
 }
 
 #define MODEL_MAX	2048
@@ -204,10 +263,13 @@ Q_TEST(ranges_random_against_bitmap)
 			model[n] = 1;
 			if (!(q_rand(&seed) % 128))
 				qrdma_ranges_forget_below(&set, q_rand(&seed) % (at + 1));
+			if (!(q_rand(&seed) % 64))
+				qrdma_ranges_rest(&set);
 			if (!(step % 50))
 				check_model(test, &set, model);
 		}
 		check_model(test, &set, model);
+		qrdma_ranges_destroy(&set);
 	}
 }
 
@@ -220,4 +282,6 @@ Q_SUITE("qrdma-ranges",
 	Q_CASE(ranges_full_set_insert_low),
 	Q_CASE(ranges_far_jumps),
 	Q_CASE(ranges_forget_below),
+	Q_CASE(ranges_rest),
+	Q_CASE(ranges_without_memory),
 	Q_CASE(ranges_random_against_bitmap));

@@ -314,7 +314,7 @@ Q_TEST(recovery_persistent_example)
 static bool persistent(struct q_test *test, u64 gap, u8 flags, u64 late, bool elsewhere)
 {
 	static const u64 at[] = { 0, 1000, 2000, 3000, 4000, 5000, 6000, 8000, 12000 };
-	struct bench *b = bench_new(test, true, true);
+	struct bench *b = bench_new_inband(test);
 	bool found;
 	u64 i;
 
@@ -363,7 +363,7 @@ Q_TEST(recovery_persistent_conditions)
 /* F66 and RFC 9000 s13.1: ACKs of what was never sent, and the frame changes nothing */
 Q_TEST(recovery_ack_of_unsent)
 {
-	struct bench *b = bench_new(test, true, true);
+	struct bench *b = bench_new_inband(test);
 	u64 cwnd, i;
 
 	Q_EXPECT_EQ(test, bench_ack(b, APP, 0, 0, 0), -EPROTO);
@@ -383,7 +383,7 @@ Q_TEST(recovery_ack_of_unsent)
 	Q_EXPECT_EQ(test, qrdma_cong_window(&b->r.cong), cwnd);
 	Q_EXPECT_EQ(test, b->r.in_flight, 21 * 500);
 	Q_EXPECT_EQ(test, b->r.stats.acked, 0);
-	Q_EXPECT_FALSE(test, b->r.space[APP].acked_any);
+	Q_EXPECT_FALSE(test, b->r.app.acked_any);
 	/* what was sent is fine */
 	Q_EXPECT_EQ(test, bench_ack(b, APP, 22, 22, 0), 0);
 	Q_EXPECT_EQ(test, bench_ack(b, APP, 0, 19, 0), 0);
@@ -718,7 +718,7 @@ Q_TEST(recovery_ack_only_forever)
 
 	for (i = 0; i < 50000; i++) {
 		bench_send_flags(b, APP, 40, 0);
-		Q_ASSERT_LE(test, b->r.space[APP].ring.chunks, 2);
+		Q_ASSERT_LE(test, b->r.app.ring.chunks, 2);
 	}
 	Q_EXPECT_EQ(test, qrdma_recovery_deadline(&b->r), QRDMA_NEVER);
 	/* behind a packet that waits, they are on record and can be acknowledged */
@@ -742,10 +742,10 @@ Q_TEST(recovery_pass)
 		bench_send(b, APP, 10);
 	}
 	Q_EXPECT_TRUE(test, qrdma_recovery_crowded(&b->r, APP));
-	i = b->r.space[APP].ring.chunks;
+	i = b->r.app.ring.chunks;
 	for (pn = b->pn[APP] + 1; pn < b->pn[APP] + 3000; pn++)
 		Q_ASSERT_EQ(test, qrdma_recovery_pass(&b->r, APP, pn, b->now), QRDMA_SEND_OK);
-	Q_EXPECT_EQ(test, b->r.space[APP].ring.chunks, i);
+	Q_EXPECT_EQ(test, b->r.app.ring.chunks, i);
 	b->now += MS;
 	Q_EXPECT_EQ(test, bench_ack(b, APP, b->pn[APP], b->pn[APP], 0), -EPROTO);
 	Q_EXPECT_EQ(test, bench_ack(b, APP, b->pn[APP] + 1, pn - 1, 0), 0);
@@ -777,17 +777,35 @@ Q_TEST(recovery_records_full)
 	Q_EXPECT_EQ(test, bench_count(b->res.lost), 1);
 	Q_EXPECT_EQ(test, qrdma_recovery_reserve(&b->r, APP, pn), QRDMA_SEND_OK);
 	Q_EXPECT_EQ(test, b->r.stats.forgotten, 1);
-	Q_EXPECT_LE(test, b->r.space[APP].ring.chunks, 2);
+	Q_EXPECT_LE(test, b->r.app.ring.chunks, 2);
 	bench_send(b, APP, 1);
 	b->now += MS;
 	bench_ack(b, APP, pn, pn, 0);
-	qrdma_recovery_shrink(&b->r);
-	Q_EXPECT_EQ(test, b->r.space[APP].ring.chunks, 0);
-	Q_EXPECT_NULL(test, b->r.space[APP].ring.slot);
+	qrdma_recovery_shrink(&b->r, b->now);
+	Q_EXPECT_EQ(test, b->r.app.ring.chunks, 0);
+	Q_EXPECT_NULL(test, b->r.app.ring.slot);
 	/* and on it goes */
 	bench_send(b, APP, 1);
 	bench_ack(b, APP, pn + 1, pn + 1, 0);
 	Q_EXPECT_EQ(test, bench_count(b->res.acked), 1);
+	bench_end(b);
+}
+
+/* What was lost is given up in time, although nothing moves any more. */
+Q_TEST(recovery_shrink_after_loss)
+{
+	struct bench *b = bench_new(test, true, true);
+	u32 i;
+
+	for (i = 0; i < 6; i++)
+		bench_send(b, APP, 100);
+	b->now += MS;
+	bench_ack(b, APP, 1, 5, 0);
+	Q_EXPECT_EQ(test, bench_count(b->res.lost), 1);
+	qrdma_recovery_shrink(&b->r, b->now);
+	Q_EXPECT_EQ(test, b->r.app.ring.chunks, 1);
+	qrdma_recovery_shrink(&b->r, b->now + 1000 * MS);
+	Q_EXPECT_EQ(test, b->r.app.ring.chunks, 0);
 	bench_end(b);
 }
 
@@ -803,8 +821,8 @@ Q_TEST(recovery_idle_memory)
 		bench_ack(b, APP, i, i, 0);
 	}
 	qrdma_recovery_reserve(&b->r, APP, 1000);
-	Q_EXPECT_EQ(test, b->r.space[APP].ring.chunks, 1);
-	Q_EXPECT_EQ(test, b->r.space[APP].ring.slots, QRDMA_SENT_SLOTS_MIN);
+	Q_EXPECT_EQ(test, b->r.app.ring.chunks, 1);
+	Q_EXPECT_EQ(test, b->r.app.ring.slots, QRDMA_SENT_SLOTS_MIN);
 	Q_EXPECT_LE(test, sizeof(struct qrdma_sent), 128);
 	Q_EXPECT_LE(test, sizeof(struct qrdma_recovery), 1536);
 	bench_end(b);
@@ -888,5 +906,6 @@ Q_SUITE("qrdma-recovery",
 	Q_CASE(recovery_ack_only_forever),
 	Q_CASE(recovery_pass),
 	Q_CASE(recovery_records_full),
+	Q_CASE(recovery_shrink_after_loss),
 	Q_CASE(recovery_idle_memory),
 	Q_CASE(recovery_without_memory));

@@ -78,7 +78,7 @@ static void check_flight(struct q_test *test, const struct model *m)
 		}
 	}
 	Q_ASSERT_EQ(test, m->b->r.in_flight, flight);
-	Q_ASSERT_EQ(test, m->b->r.space[APP].out, out);
+	Q_ASSERT_EQ(test, m->b->r.app.out, out);
 }
 
 /* RFC 9002 A.10 by hand, and what recovery found. */
@@ -110,7 +110,7 @@ static void check_lost(struct q_test *test, struct model *m)
 		}
 	}
 	Q_ASSERT_NULL(test, rec);
-	Q_ASSERT_EQ(test, r->space[APP].loss_time, loss_time);
+	Q_ASSERT_EQ(test, r->app.loss_time, loss_time);
 }
 
 static void step_send(struct q_test *test, struct model *m)
@@ -239,7 +239,7 @@ static void step_timeout(struct q_test *test, struct model *m)
 {
 	u64 at = qrdma_recovery_deadline(&m->b->r);
 	u32 ptos = m->b->r.pto_count;
-	bool loss = m->b->r.space[APP].loss_time != QRDMA_NEVER;
+	bool loss = m->b->r.app.loss_time != QRDMA_NEVER;
 
 	if (at == QRDMA_NEVER)
 		return;
@@ -461,6 +461,7 @@ Q_TEST(recovery_stalled_peer)
 	Q_EXPECT_EQ(test, r->cong.events, r->cong.undone);
 	Q_EXPECT_GE(test, qrdma_cong_window(&r->cong), 64000);
 	bench_end(sim->b);
+	qrdma_pnspace_destroy(&sim->peer);
 }
 
 Q_SUITE("qrdma-recovery-model",

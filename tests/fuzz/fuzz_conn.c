@@ -80,7 +80,7 @@ static void fuzz_check(struct fuzz *f)
 	CHECK(t->tx_flow.sent <= t->tx_flow.max);
 	CHECK(conn->path.nr_cids >= 1 && conn->path.nr_cids <= conn->path.cids_max);
 	CHECK(conn->path.nr_retires <= QRDMA_PATH_RETIRES);
-	CHECK(conn->recovery.space[QRDMA_SPACE_APP].ring.chunks <=
+	CHECK(conn->recovery.app.ring.chunks <=
 	      QRDMA_SENT_MAX / QRDMA_SENT_CHUNK + 1);
 	qrdma_conn_error(conn, &e);
 	CHECK(e.closed == (conn->phase != QRDMA_CONN_OPEN));
@@ -407,8 +407,8 @@ static struct qpeer *fuzz_make(struct fuzz *f)
 		/* not far from where packet numbers end */
 		f->last_pn = QRDMA_PN_MAX - 100;
 		p->conn->app.pn.next = f->last_pn;
-		p->conn->recovery.space[QRDMA_SPACE_APP].largest_acked = f->last_pn - 1;
-		p->conn->recovery.space[QRDMA_SPACE_APP].acked_any = true;
+		p->conn->recovery.app.largest_acked = f->last_pn - 1;
+		p->conn->recovery.app.acked_any = true;
 		p->got_pn = f->last_pn - 1;
 	}
 	return p;

@@ -99,7 +99,7 @@ static inline int ftls_slot(u8 what, bool from_server, const struct qrdma_cid *c
 static inline int ftls_install(struct qrdma_conn *conn, u8 level, bool server, bool send)
 {
 	const struct qrdma_cid *cid = NULL;
-	struct qrdma_slot *cur, *next = NULL;
+	struct qrdma_slot *cur;
 	int err;
 
 	if (level == QRDMA_ENC_INITIAL)
@@ -107,14 +107,9 @@ static inline int ftls_install(struct qrdma_conn *conn, u8 level, bool server, b
 	err = ftls_slot(level, send == server, cid, &cur);
 	if (err)
 		return err;
-	if (level == QRDMA_ENC_APP)
-		err = null_aead.slot_next(cur, &next);
-	if (!err)
-		err = qrdma_conn_install_level(conn, level, send, FTLS_CIPHER, cur, next);
-	if (err) {
+	err = qrdma_conn_install_level(conn, level, send, FTLS_CIPHER, cur);
+	if (err)
 		null_aead.slot_put(cur);
-		null_aead.slot_put(next);
-	}
 	return err;
 }
 

@@ -11,6 +11,8 @@
 #include "qtest.h"
 #include "nullaead.h"
 #include "conn.h"
+#include "conn_hs.h"
+#include "conn_state.h"
 #include "frame.h"
 #include "packer.h"
 
@@ -55,22 +57,18 @@ static inline void qpair_config(struct qrdma_conn_config *cfg, bool server,
 	cfg->random[0] = 1 + server;
 }
 
-/* Both generations of one direction into a connection. */
+/* The first key of one direction into a connection. */
 static inline int qpair_install(struct qrdma_conn *conn, bool send, const u8 *secret)
 {
-	struct qrdma_slot *cur, *next;
+	struct qrdma_slot *cur;
 	int err;
 
 	err = null_aead.slot_new(QPAIR_CIPHER, secret, 32, &cur);
 	if (err)
 		return err;
-	err = null_aead.slot_next(cur, &next);
-	if (!err)
-		err = qrdma_conn_install_key(conn, send, QPAIR_CIPHER, cur, next);
-	if (err) {
+	err = qrdma_conn_install_key(conn, send, QPAIR_CIPHER, cur);
+	if (err)
 		null_aead.slot_put(cur);
-		null_aead.slot_put(next);
-	}
 	return err;
 }
 
@@ -89,6 +87,13 @@ static inline void qpair_derive(struct qrdma_conn *conn)
 			null_aead.slot_put(next);
 		null_aead.slot_put(from);
 	}
+}
+
+/* From now on the next keys are derived ahead, as if the connection was in use. */
+static inline void qpair_derive_ahead(struct qrdma_conn *conn)
+{
+	conn->keys_from = 0;
+	qpair_derive(conn);
 }
 
 static inline struct qrdma_conn *qpair_make(struct q_test *test,
@@ -127,8 +132,11 @@ static inline u32 qpair_rx(struct qrdma_conn *conn, const u8 *data, u32 len, u64
 	rx.data = buf->data;
 	rx.len = len;
 	while ((v = qrdma_conn_rx_begin(conn, &rx, now)) != QRDMA_RX_DONE) {
-		if (v == QRDMA_RX_DROP)
+		if (v == QRDMA_RX_DROP) {
+			if (rx.drop == QRDMA_DROP_NO_KEY)
+				ev |= qrdma_conn_events(conn, now);
 			continue;
+		}
 		ev |= qrdma_conn_rx_finish(conn, &rx, rx.aead->open(&rx.op), now);
 	}
 	if (drop)

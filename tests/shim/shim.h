@@ -264,11 +264,13 @@ static inline void *kmemdup(const void *src, size_t n, gfp_t gfp)
 	return p ? memcpy(p, src, n) : NULL;
 }
 
+struct kmem_cache { size_t size; };
+#define kmem_cache_zalloc(c, gfp) kmalloc((c)->size, (gfp) | __GFP_ZERO)
+#define kmem_cache_free(c, p)	kfree(p)
 #define kzalloc(n, gfp)		kmalloc(n, (gfp) | __GFP_ZERO)
 #define kcalloc(n, size, gfp)	kmalloc_array(n, size, (gfp) | __GFP_ZERO)
 #define kvmalloc(n, gfp)	kmalloc(n, gfp)
 #define kvzalloc(n, gfp)	kzalloc(n, gfp)
-#define kvmalloc_array(n, s, gfp) kmalloc_array(n, s, gfp)
 #define kvcalloc(n, s, gfp)	kcalloc(n, s, gfp)
 #define kvfree(p)		kfree(p)
 #define memzero_explicit(p, n)	do { memset(p, 0, n); barrier(); } while (0)

@@ -397,11 +397,10 @@ void end_check(struct end *e)
 
 static void end_install(struct end *e, bool send, const u8 *secret)
 {
-	struct qrdma_slot *cur, *next;
+	struct qrdma_slot *cur;
 
 	if (null_aead.slot_new(QRDMA_CIPHER_AES_128_GCM, secret, 32, &cur) ||
-	    null_aead.slot_next(cur, &next) ||
-	    qrdma_conn_install_key(e->conn, send, QRDMA_CIPHER_AES_128_GCM, cur, next))
+	    qrdma_conn_install_key(e->conn, send, QRDMA_CIPHER_AES_128_GCM, cur))
 		sim_fail(e->w, "end %d: no key installed", e->i);
 }
 

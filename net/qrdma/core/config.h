@@ -49,6 +49,8 @@ struct qrdma_hs_config {
 /**
  * struct qrdma_conn_config - what a connection is made from; all of it is copied
  * @aead: the AEAD port
+ * @cache: where the connection's memory comes from, objects of qrdma_conn_size() bytes; NULL:
+ *	kmalloc()
  * @is_server: role
  * @scid: our connection id (QRDMA_CID_LEN bytes)
  * @dcid: the peer's; in band: for a client random, 8 to 20 bytes (RFC 9000 s7.2), for a server
@@ -76,6 +78,7 @@ struct qrdma_hs_config {
  */
 struct qrdma_conn_config {
 	const struct qrdma_aead_ops *aead;
+	struct kmem_cache *cache;
 	bool is_server;
 	const struct qrdma_cid *scid;
 	const struct qrdma_cid *dcid;

@@ -98,7 +98,21 @@ static void conn_init(struct qrdma_conn *c, const struct qrdma_conn_config *cfg,
 	c->probe_space = QRDMA_SPACE_APP;
 	c->paced_until = QRDMA_NEVER;
 	c->told = QRDMA_NEVER;
+	c->keys_from = QRDMA_CONN_KEYS_AHEAD;
 	c->loss_permille = cfg->loss_permille ?: QRDMA_CONN_LOSS_PERMILLE;
+}
+
+static void conn_free(struct qrdma_conn *conn)
+{
+	if (conn->cache)
+		kmem_cache_free(conn->cache, conn);
+	else
+		kfree(conn);
+}
+
+size_t qrdma_conn_size(void)
+{
+	return sizeof(struct qrdma_conn);
 }
 
 int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma_conn **conn,
@@ -112,9 +126,10 @@ int qrdma_conn_create(const struct qrdma_conn_config *cfg, u64 now, struct qrdma
 	remote = conn_remote(cfg, &unknown);
 	if (!qrdma_tparams_valid(cfg->local) || !remote)
 		return -EINVAL;
-	c = kzalloc(sizeof(*c), gfp);
+	c = cfg->cache ? kmem_cache_zalloc(cfg->cache, gfp) : kzalloc(sizeof(*c), gfp);
 	if (!c)
 		return -ENOMEM;
+	c->cache = cfg->cache;
 	conn_init(c, cfg, remote, now);
 	err = qrdma_path_init(&c->path, cfg->scid, cfg->dcid, cfg->local->active_cid_limit,
 			      min_t(u64, cfg->max_datagram, remote->max_udp_payload_size));
@@ -143,7 +158,7 @@ destroy_streams:
 	qrdma_streams_destroy(&c->streams);
 	qrdma_recovery_destroy(&c->recovery);
 free:
-	kfree(c);
+	conn_free(c);
 	return err;
 }
 
@@ -155,8 +170,9 @@ void qrdma_conn_destroy(struct qrdma_conn *conn)
 	qrdma_keys_wipe(&conn->app.keys);
 	qrdma_streams_destroy(&conn->streams);
 	qrdma_recovery_destroy(&conn->recovery);
+	qrdma_pnspace_destroy(&conn->app.pn);
 	memzero_explicit(conn->rng, sizeof(conn->rng));
-	kfree(conn);
+	conn_free(conn);
 }
 
 /*
@@ -165,13 +181,15 @@ void qrdma_conn_destroy(struct qrdma_conn *conn)
 
 /* The one of a handshake out of band; conn_hs.c has those of one in band. */
 int qrdma_conn_install_key(struct qrdma_conn *conn, bool send, u32 cipher,
-			   struct qrdma_slot *cur, struct qrdma_slot *next)
+			   struct qrdma_slot *cur)
 {
-	return qrdma_keys_install(&conn->app.keys, send, cipher, conn->key_packets_max, cur, next);
+	return qrdma_keys_install(&conn->app.keys, send, cipher, conn->key_packets_max, cur);
 }
 
 struct qrdma_slot *qrdma_conn_next_keys(struct qrdma_conn *conn, bool send)
 {
+	if (!qrdma_conn_wants_keys(conn))
+		return NULL;
 	return qrdma_keys_wanted(&conn->app.keys, send);
 }
 
@@ -249,8 +267,12 @@ u32 qrdma_conn_timeout(struct qrdma_conn *conn, u64 now)
 	if (qrdma_recovery_deadline(&conn->recovery) <= now)
 		conn_recovery_timeout(conn, now);
 	if (qrdma_conn_tidy_at(conn) <= now) {
-		qrdma_recovery_shrink(&conn->recovery);
+		qrdma_recovery_shrink(&conn->recovery, now);
+		qrdma_pnspace_rest(&conn->app.pn);
+		qrdma_keys_rest(&conn->app.keys);
+		conn->keys_from = conn->n.opened + conn->n.sealed + QRDMA_CONN_KEYS_AHEAD;
 		conn->tidied = now;
+		conn->events |= QRDMA_EV_QUIET;
 	}
 	if (conn->paced_until <= now)
 		conn->paced_until = QRDMA_NEVER;

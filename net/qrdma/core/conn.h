@@ -28,6 +28,9 @@
 
 struct qrdma_conn;
 
+/** qrdma_conn_size() - bytes of memory of a connection, for a cache of them */
+size_t qrdma_conn_size(void);
+
 /**
  * qrdma_conn_create() - a connection
  * @cfg: what it is made from
@@ -60,20 +63,19 @@ void qrdma_conn_destroy(struct qrdma_conn *conn);
  * @conn: connection
  * @send: direction: true seals
  * @cipher: enum qrdma_cipher
- * @cur: key from the traffic secret
- * @next: the generation after it, so that the peer's first update needs no allocation
- *
- * The references of @cur and @next are taken over on success only.
+ * @cur: key from the traffic secret; the reference is taken over on success only
  *
  * Return: 0; -EEXIST: installed already, a second install would repeat nonces; -EINVAL: cipher.
  */
 int qrdma_conn_install_key(struct qrdma_conn *conn, bool send, u32 cipher,
-			   struct qrdma_slot *cur, struct qrdma_slot *next);
+			   struct qrdma_slot *cur);
 
 /**
  * qrdma_conn_next_keys() - after QRDMA_EV_NEED_KEY: what to derive the next generation from
  * @conn: connection
  * @send: direction; ask for both
+ *
+ * They are wanted when the connection is in use, or something has asked for them.
  *
  * Return: slot with a reference for the caller; NULL: none is wanted.
  */
@@ -96,8 +98,8 @@ int qrdma_conn_install_next(struct qrdma_conn *conn, bool send, struct qrdma_slo
  * @conn: connection
  *
  * Return: 0, then call the packer; -EAGAIN: the last one is not confirmed yet (RFC 9001 s6.1) or
- * less than three PTOs old (s6.5), or the next generation is not derived yet; -ENOTCONN: closing or
- * closed.
+ * less than three PTOs old (s6.5), or the next generation is not derived yet, which
+ * qrdma_conn_next_keys() asks for now; -ENOTCONN: closing or closed.
  */
 int qrdma_conn_key_update(struct qrdma_conn *conn);
 
@@ -110,6 +112,7 @@ int qrdma_conn_key_update(struct qrdma_conn *conn);
  * Removes header protection in place (RFC 9001 s5.4), finds packet number and key. Where the
  * handshake runs out of band long header packets are dropped: no level but 1-RTT has keys there. In
  * band a packet whose key is yet to come is kept (and QRDMA_RX_DROP said), up to a limit.
+ * QRDMA_DROP_NO_KEY may leave events behind: qrdma_conn_events().
  *
  * Return: see enum qrdma_rx_verdict.
  */

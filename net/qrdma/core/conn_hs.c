@@ -39,14 +39,14 @@ static int conn_install_early(struct qrdma_conn *conn, bool send, u32 cipher,
 	if (hs->early_state == QRDMA_EARLY_REJECTED || hs->complete ||
 	    (send && conn->app.keys.tx_cur))
 		return -ESTALE;
-	err = qrdma_keys_install(&hs->early, send, cipher, 0, cur, NULL);
+	err = qrdma_keys_install(&hs->early, send, cipher, 0, cur);
 	if (!err)
 		hs->early_state = send ? QRDMA_EARLY_TRIED : QRDMA_EARLY_ACCEPTED;
 	return err;
 }
 
 static int conn_install_app(struct qrdma_conn *conn, bool send, u32 cipher,
-			    struct qrdma_slot *cur, struct qrdma_slot *next)
+			    struct qrdma_slot *cur)
 {
 	struct qrdma_hs *hs = conn->hs;
 	int err;
@@ -54,7 +54,7 @@ static int conn_install_app(struct qrdma_conn *conn, bool send, u32 cipher,
 	/* packets of both kinds in one space: which ones a rejection means has to be known first */
 	if (hs && !conn->server && send && hs->early_state == QRDMA_EARLY_TRIED)
 		return -EINVAL;
-	err = qrdma_keys_install(&conn->app.keys, send, cipher, conn->key_packets_max, cur, next);
+	err = qrdma_keys_install(&conn->app.keys, send, cipher, conn->key_packets_max, cur);
 	if (!err && hs && !conn->server && send)
 		qrdma_hs_drop_early(conn);
 	return err;
@@ -71,7 +71,7 @@ static int conn_install_hs(struct qrdma_conn *conn, u8 space, bool send, u32 cip
 	if (!hs->space[space])
 		return -ESTALE;
 	keys = &hs->space[space]->sp.keys;
-	err = qrdma_keys_install(keys, send, cipher, 0, cur, NULL);
+	err = qrdma_keys_install(keys, send, cipher, 0, cur);
 	if (err)
 		return err;
 	if (space == QRDMA_SPACE_HANDSHAKE && send)
@@ -84,16 +84,14 @@ static int conn_install_hs(struct qrdma_conn *conn, u8 space, bool send, u32 cip
 }
 
 int qrdma_conn_install_level(struct qrdma_conn *conn, u8 level, bool send, u32 cipher,
-			     struct qrdma_slot *cur, struct qrdma_slot *next)
+			     struct qrdma_slot *cur)
 {
 	if (conn->phase != QRDMA_CONN_OPEN)
 		return -ESTALE;
 	if (level == QRDMA_ENC_APP)
-		return conn_install_app(conn, send, cipher, cur, next);
+		return conn_install_app(conn, send, cipher, cur);
 	if (!conn->hs)
 		return -EOPNOTSUPP;
-	if (next)
-		return -EINVAL;
 	switch (level) {
 	case QRDMA_ENC_INITIAL:
 		return conn_install_hs(conn, QRDMA_SPACE_INITIAL, send, cipher, cur);

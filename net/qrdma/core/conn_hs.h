@@ -48,11 +48,9 @@ const struct qrdma_cid *qrdma_conn_initial_cid(const struct qrdma_conn *conn);
  *	QRDMA_EV_INITIAL_KEYS. EARLY: a client's is for sending, a server's for receiving
  * @send: direction: true seals
  * @cipher: enum qrdma_cipher; Initial: QRDMA_CIPHER_AES_128_GCM
- * @cur: key from the traffic secret
- * @next: APP: the generation after it, or NULL; other levels: NULL
+ * @cur: key from the traffic secret; the reference is taken over on success only
  *
- * The references of @cur and @next are taken over on success only. APP is the same as
- * qrdma_conn_install_key().
+ * APP is the same as qrdma_conn_install_key().
  *
  * Return: 0; -EEXIST: installed already; -EINVAL: cipher, level or direction, EARLY without
  * remembered parameters, a client's APP for sending before the verdict on 0-RTT; -ESTALE: the keys
@@ -60,7 +58,7 @@ const struct qrdma_cid *qrdma_conn_initial_cid(const struct qrdma_conn *conn);
  * out of band and not APP.
  */
 int qrdma_conn_install_level(struct qrdma_conn *conn, u8 level, bool send, u32 cipher,
-			     struct qrdma_slot *cur, struct qrdma_slot *next);
+			     struct qrdma_slot *cur);
 
 /**
  * qrdma_conn_tparams() - our transport parameters as TLS has to carry them

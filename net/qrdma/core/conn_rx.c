@@ -187,8 +187,37 @@ static enum qrdma_rx_verdict conn_rx_long(struct qrdma_conn *conn, struct qrdma_
 	return conn_rx_open(conn, rx, hdr, pkt, conn_rx_keys(conn, rx->level), &space->pn);
 }
 
+/*
+ * May the peer have lost the connection? What it says of a packet that came before it had made the
+ * connection may arrive long after that. A peer that has lost it answers the next probe in the same
+ * way.
+ */
+static bool conn_rx_may_be_lost(const struct qrdma_conn *conn, u64 now)
+{
+	return conn->verified &&
+	       now >= conn->heard + 3 * qrdma_recovery_pto(&conn->recovery, QRDMA_SPACE_APP);
+}
+
+/* RFC 9000 s10.3.1: @len bytes at @data belong to no packet of the peer; are they its reset? */
+static bool conn_rx_stray(struct qrdma_conn *conn, const u8 *data, u32 len, u64 now)
+{
+	const u8 *tail = qrdma_hdr_reset_token(data, len);
+
+	if (conn->phase >= QRDMA_CONN_DRAINING || !tail ||
+	    !qrdma_path_is_reset(&conn->path, tail) || !conn_rx_may_be_lost(conn, now))
+		return false;
+	if (conn->phase == QRDMA_CONN_OPEN) {
+		conn->error.err = ECONNRESET;
+		conn->error.remote = true;
+		conn->error.stateless = true;
+	}
+	qrdma_conn_begin_draining(conn, now);
+	return true;
+}
+
 enum qrdma_rx_verdict qrdma_conn_rx_begin(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now)
 {
+	enum qrdma_rx_verdict verdict;
 	enum qrdma_hdr_verdict v;
 	struct qrdma_hdr hdr;
 	u8 *pkt = rx->data;
@@ -228,7 +257,11 @@ enum qrdma_rx_verdict qrdma_conn_rx_begin(struct qrdma_conn *conn, struct qrdma_
 		return conn_rx_drop(conn, rx, QRDMA_DROP_HEADER);
 	if (unlikely(!conn->app.keys.rx_cur || (conn->hs && !conn->hs->complete)))
 		return conn_rx_wait(conn, rx, pkt, hdr.len, now);
-	return conn_rx_open(conn, rx, &hdr, pkt, &conn->app.keys, &conn->app.pn);
+	verdict = conn_rx_open(conn, rx, &hdr, pkt, &conn->app.keys, &conn->app.pn);
+	/* a reset may look like a packet of the next key phase */
+	if (unlikely(verdict == QRDMA_RX_DROP))
+		conn_rx_stray(conn, pkt, hdr.len, now);
+	return verdict;
 }
 
 void qrdma_rx_release(struct qrdma_rx *rx)
@@ -487,13 +520,28 @@ static void conn_rx_closing(struct qrdma_conn *conn, const struct conn_payload *
 /* What the level asks beyond the tag. Return: QRDMA_DROP_NONE, or why the packet is not used. */
 static enum qrdma_drop conn_rx_level_check(struct qrdma_conn *conn, struct qrdma_rx *rx, u64 now)
 {
+	int err;
+
 	if (unlikely(rx->level != QRDMA_ENC_APP))
 		return qrdma_hs_opened(conn, rx) ? QRDMA_DROP_NONE : QRDMA_DROP_HEADER;
-	if (qrdma_keys_opened(&conn->app.keys, rx->gen, rx->op.pn,
-			      now + qrdma_conn_three_ptos(conn)) >= 0)
+	err = qrdma_keys_opened(&conn->app.keys, rx->gen, rx->op.pn,
+				now + qrdma_conn_three_ptos(conn));
+	if (likely(err >= 0))
 		return QRDMA_DROP_NONE;
+	if (err == -EAGAIN)
+		return QRDMA_DROP_NO_KEY;
 	qrdma_conn_fail(conn, EPROTO, QRDMA_ERR_KEY_UPDATE_ERROR, 0, now);
 	return QRDMA_DROP_PROTOCOL;
+}
+
+/*
+ * Out of band the ends begin in no order: what a client has said before the server was there is
+ * lost, and the server, who then speaks first, waits for it (design D16).
+ */
+static void conn_rx_first(struct qrdma_conn *conn)
+{
+	if (!conn->server && !conn->hs)
+		qrdma_recovery_kick(&conn->recovery);
 }
 
 /* The packet verified and is new: follow the keys, check it, apply it. */
@@ -506,6 +554,7 @@ static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx 
 	enum qrdma_drop drop;
 	u64 code, type;
 	u8 reserved;
+	bool first;
 
 	drop = conn_rx_level_check(conn, rx, now);
 	if (unlikely(drop))
@@ -527,6 +576,7 @@ static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx 
 		return QRDMA_DROP_PROTOCOL;
 	}
 
+	first = !conn->verified;
 	conn->verified = true;
 	conn->heard = now;
 	conn->idle_armed = false;
@@ -535,6 +585,8 @@ static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx 
 	drop = conn_rx_apply(conn, rx, &what, now);
 	if (drop != QRDMA_DROP_NONE)
 		return drop;
+	if (unlikely(first))
+		conn_rx_first(conn);
 	conn->n.received++;
 	conn->n.bytes_received += rx->wire;
 	/* a frame of it may have ended its own level, or the connection */
@@ -568,34 +620,6 @@ static void conn_rx_failed(struct qrdma_conn *conn, const struct qrdma_rx *rx, u
 
 	if (keys && keys->rx_cur && qrdma_keys_open_failed(keys))
 		qrdma_conn_fail(conn, EKEYEXPIRED, QRDMA_ERR_AEAD_LIMIT_REACHED, 0, now);
-}
-
-/*
- * May the peer have lost the connection? What it says of a packet that came before it had made the
- * connection may arrive long after that. A peer that has lost it answers the next probe in the same
- * way.
- */
-static bool conn_rx_may_be_lost(const struct qrdma_conn *conn, u64 now)
-{
-	return conn->verified &&
-	       now >= conn->heard + 3 * qrdma_recovery_pto(&conn->recovery, QRDMA_SPACE_APP);
-}
-
-/* RFC 9000 s10.3.1: @len bytes at @data belong to no packet of the peer; are they its reset? */
-static bool conn_rx_stray(struct qrdma_conn *conn, const u8 *data, u32 len, u64 now)
-{
-	const u8 *tail = qrdma_hdr_reset_token(data, len);
-
-	if (conn->phase >= QRDMA_CONN_DRAINING || !tail ||
-	    !qrdma_path_is_reset(&conn->path, tail) || !conn_rx_may_be_lost(conn, now))
-		return false;
-	if (conn->phase == QRDMA_CONN_OPEN) {
-		conn->error.err = ECONNRESET;
-		conn->error.remote = true;
-		conn->error.stateless = true;
-	}
-	qrdma_conn_begin_draining(conn, now);
-	return true;
 }
 
 u32 qrdma_conn_on_stray(struct qrdma_conn *conn, const u8 *data, u32 len, u64 now)

@@ -270,7 +270,7 @@ bool qrdma_conn_hs_urgent(const struct qrdma_conn *conn)
 	const struct qrdma_hs *hs = conn->hs;
 	u32 i;
 
-	if (!hs || r->space[QRDMA_SPACE_INITIAL].out || r->space[QRDMA_SPACE_HANDSHAKE].out)
+	if (!hs || qrdma_recovery_hs_out(r))
 		return false;
 	for (i = 0; i < QRDMA_HS_SPACES; i++) {
 		if (qrdma_hs_can_send(hs, i) && qrdma_cstream_pending(&hs->space[i]->crypto))
@@ -333,11 +333,12 @@ u64 qrdma_conn_idle_at(const struct qrdma_conn *conn)
 u64 qrdma_conn_tidy_at(const struct qrdma_conn *conn)
 {
 	const struct qrdma_recovery *r = &conn->recovery;
+	const struct qrdma_recovery_space *sp = &r->app;
+	u64 since = max(conn->keep_since, sp->last_sent);
 
-	if (r->in_flight || !r->space[QRDMA_SPACE_APP].ring.chunks)
+	if (r->in_flight || (since <= conn->tidied && !sp->ring.chunks))
 		return QRDMA_NEVER;
-	return max3(conn->keep_since, r->space[QRDMA_SPACE_APP].last_sent, conn->tidied) +
-	       QRDMA_CONN_TIDY;
+	return max(since, conn->tidied) + QRDMA_CONN_TIDY;
 }
 
 static u64 conn_hs_deadline(const struct qrdma_hs *hs)
@@ -437,7 +438,6 @@ struct qrdma_held *qrdma_conn_held_ready(const struct qrdma_conn *conn)
 
 u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now)
 {
-	const struct qrdma_keys *keys = &conn->app.keys;
 	u32 ev = conn->events;
 	u64 at;
 
@@ -448,7 +448,7 @@ u32 qrdma_conn_collect(struct qrdma_conn *conn, u64 now)
 		conn->established = true;
 		ev |= QRDMA_EV_ESTABLISHED;
 	}
-	if ((keys->tx_cur && !keys->tx_next) || (keys->rx_cur && !keys->rx_next))
+	if (qrdma_conn_wants_keys(conn))
 		ev |= QRDMA_EV_NEED_KEY;
 	if (qrdma_conn_tx_wanted(conn, now)) {
 		ev |= QRDMA_EV_TX;

@@ -34,6 +34,8 @@
 #define QRDMA_CONN_RETRY	NSEC_PER_MSEC
 /* quiet for so long, ns, a connection gives back the memory of its sent records */
 #define QRDMA_CONN_TIDY		NSEC_PER_SEC
+/* packets sent and received in a row from which on a connection has its next keys derived ahead */
+#define QRDMA_CONN_KEYS_AHEAD	32
 /* packets sent between two looks of the loss monitor */
 #define QRDMA_CONN_LOSS_WINDOW	1000
 /* A number is left out every so many packets, on average 384 (RFC 9000 s21.4, field case F66). */
@@ -50,6 +52,7 @@ enum qrdma_conn_phase {
 
 /**
  * struct qrdma_conn - one connection
+ * @cache: where this memory is from, NULL: kmalloc
  * @phase: enum qrdma_conn_phase
  * @server: role
  * @verified: a packet of the peer verified
@@ -78,6 +81,7 @@ enum qrdma_conn_phase {
  * @keep_since: when the last packet came in, or a keepalive was sent, ns
  * @paced_until: what is pending may not leave before, QRDMA_NEVER: pacing holds nothing back
  * @tidied: when memory was last given back, ns
+ * @keys_from: the next keys are derived ahead when that many packets were opened and sealed
  * @told: the deadline when the caller was last told that it moved
  * @said_tx: when the caller was last told to send; what was due by then needs no deadline
  * @close_until: end of closing or draining, ns
@@ -104,6 +108,7 @@ enum qrdma_conn_phase {
  * the socket lock.
  */
 struct qrdma_conn {
+	struct kmem_cache *cache;
 	u8 phase;
 	bool server;
 	bool verified;
@@ -132,6 +137,7 @@ struct qrdma_conn {
 	u64 keep_since;
 	u64 paced_until;
 	u64 tidied;
+	u64 keys_from;
 	u64 told;
 	u64 said_tx;
 	u64 close_until;
@@ -253,6 +259,18 @@ void qrdma_conn_die(struct qrdma_conn *conn);
  * @conn: connection
  */
 void qrdma_conn_wipe(struct qrdma_conn *conn);
+
+/**
+ * qrdma_conn_wants_keys() - are next generations missing, and worth being derived?
+ * @conn: connection
+ */
+static inline bool qrdma_conn_wants_keys(const struct qrdma_conn *conn)
+{
+	const struct qrdma_keys *keys = &conn->app.keys;
+
+	return qrdma_keys_lacking(keys) && (conn->n.opened + conn->n.sealed >= conn->keys_from ||
+					    qrdma_keys_pressing(keys));
+}
 
 /**
  * qrdma_conn_can_seal() - is there a key to send with, at any level?

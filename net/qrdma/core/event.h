@@ -22,6 +22,7 @@
 #define QRDMA_EV_ACKED		BIT(8)	/* all written on stream 0 (FIN too) is acknowledged */
 #define QRDMA_EV_DRAINED	BIT(9)	/* closing or draining is over: forget the connection */
 #define QRDMA_EV_LOSS		BIT(10)	/* the loss monitor crossed its threshold */
+#define QRDMA_EV_QUIET		BIT(17)	/* nothing moves: give back what only packets need */
 #define QRDMA_EV_RESET_TOKEN	BIT(16)	/* qrdma_conn_reset_token() has changed */
 /* and these only of a handshake in band (conn_hs.h) */
 #define QRDMA_EV_CRYPTO		BIT(11)	/* handshake bytes can be read: qrdma_conn_crypto_peek() */

@@ -163,6 +163,7 @@ static void hs_free_space(struct qrdma_hs *hs, u8 i)
 	if (!space)
 		return;
 	qrdma_keys_wipe(&space->sp.keys);
+	qrdma_pnspace_destroy(&space->sp.pn);
 	qrdma_cstream_purge(&space->crypto);
 	kfree(space);
 	hs->space[i] = NULL;

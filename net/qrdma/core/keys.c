@@ -77,7 +77,7 @@ void qrdma_keys_wipe(struct qrdma_keys *keys)
 }
 
 int qrdma_keys_install(struct qrdma_keys *keys, bool send, u32 cipher, u64 packets_max,
-		       struct qrdma_slot *cur, struct qrdma_slot *next)
+		       struct qrdma_slot *cur)
 {
 	const struct cipher_limits *limits = cipher_find(cipher);
 
@@ -87,16 +87,24 @@ int qrdma_keys_install(struct qrdma_keys *keys, bool send, u32 cipher, u64 packe
 		return -EEXIST;
 	if (send) {
 		keys->tx_cur = cur;
-		keys->tx_next = next;
 		keys->tx_max = limits->seal_max;
 		if (packets_max && packets_max < keys->tx_max)
 			keys->tx_max = packets_max;
 	} else {
 		keys->rx_cur = cur;
-		keys->rx_next = next;
 		keys->rx_failed_max = limits->fail_max;
 	}
 	return 0;
+}
+
+void qrdma_keys_rest(struct qrdma_keys *keys)
+{
+	if (keys->tx_gen != keys->rx_gen || qrdma_keys_pressing(keys))
+		return;
+	keys->aead->slot_put(keys->tx_next);
+	keys->aead->slot_put(keys->rx_next);
+	keys->tx_next = NULL;
+	keys->rx_next = NULL;
 }
 
 struct qrdma_slot *qrdma_keys_wanted(struct qrdma_keys *keys, bool send)
@@ -116,6 +124,8 @@ int qrdma_keys_install_next(struct qrdma_keys *keys, bool send, const struct qrd
 	if (*place)
 		return -EEXIST;
 	*place = next;
+	if (!qrdma_keys_lacking(keys))
+		keys->asked = false;
 	return 0;
 }
 
@@ -133,6 +143,8 @@ static void keys_tx_advance(struct qrdma_keys *keys)
 
 int qrdma_keys_update(struct qrdma_keys *keys, bool urgent)
 {
+	if (qrdma_keys_lacking(keys))
+		keys->asked = true;
 	if (keys->rx_prev && !urgent)
 		return -EAGAIN;
 	if (!keys->tx_next || !keys->tx_confirmed || keys->tx_gen != keys->rx_gen)
@@ -171,7 +183,19 @@ struct qrdma_slot *qrdma_keys_seal(struct qrdma_keys *keys, u64 pn, bool *phase)
 	return keys_ref(keys, keys->tx_cur);
 }
 
-struct qrdma_slot *qrdma_keys_open(const struct qrdma_keys *keys, u64 pn, bool phase, u32 *gen)
+/*
+ * Can an update of the peer be followed? It has to be answered with one of ours: no answer at hand,
+ * no update.
+ */
+static bool keys_can_follow(struct qrdma_keys *keys)
+{
+	if (keys->rx_next && (keys->tx_gen != keys->rx_gen || keys->tx_next))
+		return true;
+	keys->asked = true;
+	return false;
+}
+
+struct qrdma_slot *qrdma_keys_open(struct qrdma_keys *keys, u64 pn, bool phase, u32 *gen)
 {
 	if (phase == (keys->rx_gen & 1)) {
 		*gen = keys->rx_gen;
@@ -181,8 +205,7 @@ struct qrdma_slot *qrdma_keys_open(const struct qrdma_keys *keys, u64 pn, bool p
 		*gen = keys->rx_gen - 1;
 		return keys_ref(keys, keys->rx_prev);
 	}
-	/* The peer's update has to be answered with one of ours: no answer at hand, no update. */
-	if (keys->tx_gen == keys->rx_gen && !keys->tx_next)
+	if (!keys_can_follow(keys))
 		return NULL;
 	*gen = keys->rx_gen + 1;
 	return keys_ref(keys, keys->rx_next);
@@ -208,10 +231,8 @@ int qrdma_keys_opened(struct qrdma_keys *keys, u32 gen, u64 pn, u64 prev_until)
 		/* a new key for a lower number than the old one had (RFC 9001 s6.4) */
 		if (keys->rx_first != U64_MAX && pn < keys->rx_last)
 			return -EKEYREJECTED;
-		/*
-		 * qrdma_keys_open() chose this generation only with an answer at hand, and
-		 * nothing but this function or an update of our own has used that up since.
-		 */
+		if (!keys_can_follow(keys))
+			return -EAGAIN;
 		if (keys->tx_gen == keys->rx_gen) {
 			/* not one packet left under the key that answered the last update (s6.2) */
 			if (keys->tx_gen && keys->tx_first == U64_MAX)

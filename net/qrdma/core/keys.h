@@ -10,6 +10,10 @@
  * A generation is a slot of the port: refcounted, never edited. A packet holds a
  * reference to the slot it was begun with, so keys rotate under operations in
  * flight without waiting for them.
+ *
+ * The next generations are derived ahead of an update, for deriving sleeps, but only for a
+ * connection that is in use: slots are large (field case F29). When they are missing and the peer
+ * updates, its packets count as lost until they are there.
  */
 #ifndef QRDMA_CORE_KEYS_H
 #define QRDMA_CORE_KEYS_H
@@ -148,6 +152,7 @@ struct qrdma_aead_ops {
  * @rx_next: tried when the key phase bit differs; NULL until derived
  * @tx_gen: number of @tx_cur, its low bit is the key phase sent
  * @rx_gen: number of @rx_cur
+ * @asked: something needed a next generation that is not there
  * @tx_confirmed: a packet sealed with @tx_cur was acknowledged, so the next update may start
  * @tx_sealed: packets sealed with @tx_cur
  * @tx_max: packets that one generation may seal (RFC 9001 s6.6)
@@ -170,6 +175,7 @@ struct qrdma_keys {
 	struct qrdma_slot *rx_next;
 	u32 tx_gen;
 	u32 rx_gen;
+	bool asked;
 	bool tx_confirmed;
 	u64 tx_sealed;
 	u64 tx_max;
@@ -203,13 +209,38 @@ void qrdma_keys_wipe(struct qrdma_keys *keys);
  * @packets_max: packets that one generation may seal; 0 or more than the cipher allows: the
  *	cipher's limit
  * @cur: generation 0; the reference is taken over on success only
- * @next: generation 1 or NULL; the same
  *
  * Return: 0; -EEXIST: that direction has a key already, a second one would repeat nonces;
  * -EINVAL: unknown cipher.
  */
 int qrdma_keys_install(struct qrdma_keys *keys, bool send, u32 cipher, u64 packets_max,
-		       struct qrdma_slot *cur, struct qrdma_slot *next);
+		       struct qrdma_slot *cur);
+
+/**
+ * qrdma_keys_lacking() - is a next generation missing?
+ * @keys: object
+ */
+static inline bool qrdma_keys_lacking(const struct qrdma_keys *keys)
+{
+	return (keys->tx_cur && !keys->tx_next) || (keys->rx_cur && !keys->rx_next);
+}
+
+/**
+ * qrdma_keys_pressing() - should what is missing be derived however little the keys are in use?
+ * @keys: object
+ */
+static inline bool qrdma_keys_pressing(const struct qrdma_keys *keys)
+{
+	return keys->asked || (keys->tx_cur && keys->tx_sealed >= keys->tx_max / 4);
+}
+
+/**
+ * qrdma_keys_rest() - the keys are not in use for now: give up the next generations
+ * @keys: object
+ *
+ * Not during an update, whose answer is on its way, nor when they will be needed soon.
+ */
+void qrdma_keys_rest(struct qrdma_keys *keys);
 
 /**
  * qrdma_keys_wanted() - does a direction lack its next generation?
@@ -286,9 +317,10 @@ struct qrdma_slot *qrdma_keys_seal(struct qrdma_keys *keys, u64 pn, bool *phase)
  * @phase: its key phase bit
  * @gen: number of the generation chosen, for qrdma_keys_opened()
  *
- * Return: slot with a reference for the caller; NULL: none for that phase (yet, or any more).
+ * Return: slot with a reference for the caller; NULL: none for that phase (yet, or any more); when
+ * it is yet to be derived, the keys are pressing now.
  */
-struct qrdma_slot *qrdma_keys_open(const struct qrdma_keys *keys, u64 pn, bool phase, u32 *gen);
+struct qrdma_slot *qrdma_keys_open(struct qrdma_keys *keys, u64 pn, bool phase, u32 *gen);
 
 /**
  * qrdma_keys_opened() - a packet verified; follow the peer's key update when it shows one
@@ -297,7 +329,8 @@ struct qrdma_slot *qrdma_keys_open(const struct qrdma_keys *keys, u64 pn, bool p
  * @pn: its packet number
  * @prev_until: till when, ns, the generation before is kept should this be an update
  *
- * Return: 0; 1: the peer's update was followed, both next generations are wanted;
+ * Return: 0; 1: the peer's update was followed, both next generations are wanted; -EAGAIN:
+ * qrdma_keys_rest() has given up what is needed to follow, and the packet has to come again;
  * -EKEYREJECTED: KEY_UPDATE_ERROR, old keys after new ones (RFC 9001 s6.4) or a second update
  * before we could have answered the first (s6.2).
  */

@@ -3,7 +3,7 @@
  * One packet number space: the next number to send, and what was received and is owed an ACK.
  *
  * Owns: struct qrdma_pnspace. Called by: conn.c and packer.c in any context, serialised by the
- * caller (the socket lock); has no clock, allocates nothing.
+ * caller (the socket lock); has no clock, never sleeps.
  */
 #include "pnspace.h"
 
@@ -102,9 +102,11 @@ u32 qrdma_pnspace_build_ack(const struct qrdma_pnspace *ps, u64 now, u32 exponen
 	ack->ect1 = ps->ect1;
 	ack->ce = ps->ce;
 
-	while (i < ps->seen.count - 1 && ps->seen.range[i].hi < ps->report_from)
+	*range = qrdma_ranges_array(&ps->seen);
+	while (i < ps->seen.count - 1 && (*range)->hi < ps->report_from) {
 		i++;
-	*range = &ps->seen.range[i];
+		(*range)++;
+	}
 	return ps->seen.count - i;
 }
 

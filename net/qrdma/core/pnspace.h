@@ -6,7 +6,7 @@
  * Owns: the send counter, the set of received numbers, the ACK deadline, the ECN counts to report.
  * Called by: conn.c for each packet that verified, packer.c when it numbers a packet or builds an
  * ACK frame.
- * Context: any, never sleeps, allocates nothing. Lock: the caller serialises (the socket lock).
+ * Context: any, never sleeps. Lock: the caller serialises (the socket lock).
  *
  * Sources: RFC 9000 s12.3 (numbers), s13.2 (ACK generation), s13.4 (ECN). Times are ns.
  */
@@ -60,7 +60,7 @@ enum qrdma_ecn {
  * @ce: packets received with CE
  * @duplicates: packets refused because their number was seen or is too old
  *
- * Found by: embedded in the connection. Dies with it. Protected by: the caller.
+ * Found by: embedded in the connection. Dies by qrdma_pnspace_destroy(). Protected by: the caller.
  */
 struct qrdma_pnspace {
 	u64 next;
@@ -90,6 +90,18 @@ struct qrdma_pnspace {
  * @ack_delay: our max_ack_delay as it is kept, ns; 0 in Initial and Handshake (RFC 9000 s13.2.1)
  */
 void qrdma_pnspace_init(struct qrdma_pnspace *ps, u64 first, u64 ack_delay);
+
+/** qrdma_pnspace_destroy() - free what it has; the object may have been zeroed only */
+static inline void qrdma_pnspace_destroy(struct qrdma_pnspace *ps)
+{
+	qrdma_ranges_destroy(&ps->seen);
+}
+
+/** qrdma_pnspace_rest() - nothing moves for now: give memory back */
+static inline void qrdma_pnspace_rest(struct qrdma_pnspace *ps)
+{
+	qrdma_ranges_rest(&ps->seen);
+}
 
 /**
  * qrdma_pnspace_take() - the next number to send

@@ -2,8 +2,8 @@
 /*
  * A bounded, sorted set of numbers kept as ranges.
  *
- * Owns: nothing but the array inside the object. Called by: pnspace.c, in any context; the caller
- * serialises. Numbers arrive in order nearly always, so the upper end is looked at first.
+ * Owns: the ranges. Called by: pnspace.c, in any context; the caller serialises. Numbers arrive in
+ * order nearly always, so the upper end is looked at first.
  */
 #include "ranges.h"
 
@@ -12,17 +12,53 @@ void qrdma_ranges_init(struct qrdma_ranges *set)
 	memset(set, 0, sizeof(*set));
 }
 
+void qrdma_ranges_destroy(struct qrdma_ranges *set)
+{
+	kfree(set->more);
+	set->more = NULL;
+	set->count = 0;
+}
+
+void qrdma_ranges_rest(struct qrdma_ranges *set)
+{
+	if (!set->more || set->count > QRDMA_RANGES_FEW)
+		return;
+	memcpy(set->few, set->more, set->count * sizeof(set->few[0]));
+	kfree(set->more);
+	set->more = NULL;
+}
+
+static struct qrdma_range *ranges_array(struct qrdma_ranges *set)
+{
+	return set->more ?: set->few;
+}
+
+/* Is there no room for another range, whatever is tried? */
+static bool ranges_full(struct qrdma_ranges *set)
+{
+	if (set->more)
+		return set->count == QRDMA_RANGES_MAX;
+	if (set->count < QRDMA_RANGES_FEW)
+		return false;
+	set->more = kmalloc_array(QRDMA_RANGES_MAX, sizeof(*set->more), GFP_ATOMIC | __GFP_NOWARN);
+	if (!set->more)
+		return true;
+	memcpy(set->more, set->few, sizeof(set->few));
+	return false;
+}
+
 /* Index of the first range that ends at or above @n; @count when all end below. */
 static u32 ranges_find(const struct qrdma_ranges *set, u64 n)
 {
+	const struct qrdma_range *range = qrdma_ranges_array(set);
 	u32 lo = 0, hi = set->count;
 
-	if (!hi || set->range[hi - 1].hi < n)
+	if (!hi || range[hi - 1].hi < n)
 		return hi;
 	while (lo < hi) {
 		u32 mid = (lo + hi) / 2;
 
-		if (set->range[mid].hi < n)
+		if (range[mid].hi < n)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -32,47 +68,58 @@ static u32 ranges_find(const struct qrdma_ranges *set, u64 n)
 
 static void ranges_remove(struct qrdma_ranges *set, u32 i)
 {
+	struct qrdma_range *range = ranges_array(set);
+
 	set->count--;
-	memmove(&set->range[i], &set->range[i + 1], (set->count - i) * sizeof(set->range[0]));
+	memmove(&range[i], &range[i + 1], (set->count - i) * sizeof(range[0]));
 }
 
-/* A new range of one number before index @i. */
-static void ranges_insert(struct qrdma_ranges *set, u32 i, u64 n)
+/* A new range of one number before index @i. Return: false: there is no room for it. */
+static bool ranges_insert(struct qrdma_ranges *set, u32 i, u64 n)
 {
-	if (set->count == QRDMA_RANGES_MAX) {
-		/* i is not 0: a full set has its floor at its lowest range */
-		ranges_remove(set, 0);
-		i--;
+	bool full = ranges_full(set);
+	struct qrdma_range *range = ranges_array(set);
+
+	if (full) {
 		if (set->dropped != U32_MAX)
 			set->dropped++;
+		/* the lowest one falls out, which may be the new one */
+		if (!i) {
+			set->floor = range[0].lo;
+			return false;
+		}
+		ranges_remove(set, 0);
+		i--;
 	}
-	memmove(&set->range[i + 1], &set->range[i], (set->count - i) * sizeof(set->range[0]));
-	set->range[i].lo = n;
-	set->range[i].hi = n;
+	memmove(&range[i + 1], &range[i], (set->count - i) * sizeof(range[0]));
+	range[i].lo = n;
+	range[i].hi = n;
 	set->count++;
-	if (set->count == QRDMA_RANGES_MAX && set->floor < set->range[0].lo)
-		set->floor = set->range[0].lo;
+	if ((full || set->count == QRDMA_RANGES_MAX) && set->floor < range[0].lo)
+		set->floor = range[0].lo;
+	return true;
 }
 
 bool qrdma_ranges_add(struct qrdma_ranges *set, u64 n)
 {
+	struct qrdma_range *range = ranges_array(set);
 	u32 i = ranges_find(set, n);
 	bool below, above;
 
-	if (n < set->floor || (i < set->count && set->range[i].lo <= n))
+	if (n < set->floor || (i < set->count && range[i].lo <= n))
 		return false;
 
-	below = i > 0 && n - set->range[i - 1].hi == 1;
-	above = i < set->count && set->range[i].lo - n == 1;
+	below = i > 0 && n - range[i - 1].hi == 1;
+	above = i < set->count && range[i].lo - n == 1;
 	if (below && above) {
-		set->range[i - 1].hi = set->range[i].hi;
+		range[i - 1].hi = range[i].hi;
 		ranges_remove(set, i);
 	} else if (below) {
-		set->range[i - 1].hi = n;
+		range[i - 1].hi = n;
 	} else if (above) {
-		set->range[i].lo = n;
+		range[i].lo = n;
 	} else {
-		ranges_insert(set, i, n);
+		return ranges_insert(set, i, n);
 	}
 	return true;
 }
@@ -81,11 +128,12 @@ bool qrdma_ranges_contains(const struct qrdma_ranges *set, u64 n)
 {
 	u32 i = ranges_find(set, n);
 
-	return n < set->floor || (i < set->count && set->range[i].lo <= n);
+	return n < set->floor || (i < set->count && qrdma_ranges_array(set)[i].lo <= n);
 }
 
 void qrdma_ranges_forget_below(struct qrdma_ranges *set, u64 floor)
 {
+	struct qrdma_range *range = ranges_array(set);
 	u32 i;
 
 	if (floor <= set->floor)
@@ -93,7 +141,7 @@ void qrdma_ranges_forget_below(struct qrdma_ranges *set, u64 floor)
 	set->floor = floor;
 	i = ranges_find(set, floor);
 	set->count -= i;
-	memmove(&set->range[0], &set->range[i], set->count * sizeof(set->range[0]));
-	if (set->count && set->range[0].lo < floor)
-		set->range[0].lo = floor;
+	memmove(&range[0], &range[i], set->count * sizeof(range[0]));
+	if (set->count && range[0].lo < floor)
+		range[0].lo = floor;
 }

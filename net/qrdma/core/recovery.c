@@ -17,9 +17,20 @@
 
 #define RECOVERY_SHIFT_MAX	32	/* doublings of the PTO that are worth counting */
 
+/* The first space that there is from number @i on, which is set to its own; NULL: there is none. */
+static struct qrdma_recovery_space *recovery_space_from(const struct qrdma_recovery *r, u32 *i)
+{
+	for (; *i < QRDMA_SPACES; (*i)++) {
+		if (r->space[*i])
+			return r->space[*i];
+	}
+	return NULL;
+}
+
 int qrdma_recovery_init(struct qrdma_recovery *r, const struct qrdma_recovery_config *cfg, u64 now)
 {
 	u64 granularity = cfg->granularity ? cfg->granularity : QRDMA_GRANULARITY;
+	struct qrdma_recovery_space *sp;
 	u32 i;
 	int err;
 
@@ -27,9 +38,17 @@ int qrdma_recovery_init(struct qrdma_recovery *r, const struct qrdma_recovery_co
 	err = qrdma_cong_init(&r->cong, cfg->alg, cfg->mds, granularity, now);
 	if (err)
 		return err;
-	for (i = 0; i < QRDMA_SPACES; i++) {
-		qrdma_sent_ring_init(&r->space[i].ring);
-		r->space[i].loss_time = QRDMA_NEVER;
+	r->space[QRDMA_SPACE_APP] = &r->app;
+	for (i = 0; i < QRDMA_SPACE_APP && !cfg->confirmed; i++) {
+		r->space[i] = kzalloc(sizeof(*r->space[i]), GFP_ATOMIC);
+		if (!r->space[i]) {
+			qrdma_recovery_destroy(r);
+			return -ENOMEM;
+		}
+	}
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++) {
+		qrdma_sent_ring_init(&sp->ring);
+		sp->loss_time = QRDMA_NEVER;
 	}
 	qrdma_rtt_init(&r->rtt, cfg->initial_rtt, granularity, now);
 	r->packet_threshold = QRDMA_PACKET_THRESHOLD;
@@ -42,12 +61,24 @@ int qrdma_recovery_init(struct qrdma_recovery *r, const struct qrdma_recovery_co
 	return 0;
 }
 
+/* A space of the handshake is over. */
+static void recovery_free_space(struct qrdma_recovery *r, u32 i)
+{
+	if (i == QRDMA_SPACE_APP)
+		return;
+	kfree(r->space[i]);
+	r->space[i] = NULL;
+}
+
 void qrdma_recovery_destroy(struct qrdma_recovery *r)
 {
+	struct qrdma_recovery_space *sp;
 	u32 i;
 
-	for (i = 0; i < QRDMA_SPACES; i++)
-		qrdma_sent_ring_clear(&r->space[i].ring);
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++) {
+		qrdma_sent_ring_clear(&sp->ring);
+		recovery_free_space(r, i);
+	}
 }
 
 /* Time-outs and thresholds */
@@ -136,11 +167,13 @@ static void recovery_land(struct qrdma_recovery *r, struct qrdma_recovery_space 
 
 static bool recovery_nothing_out(const struct qrdma_recovery *r)
 {
+	const struct qrdma_recovery_space *sp;
 	u32 i;
 
-	for (i = 0; i < QRDMA_SPACES; i++)
-		if (r->space[i].out)
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++) {
+		if (sp->out)
 			return false;
+	}
 	return true;
 }
 
@@ -163,10 +196,10 @@ static enum qrdma_send_verdict recovery_verdict(struct qrdma_recovery *r, int er
 
 enum qrdma_send_verdict qrdma_recovery_reserve(struct qrdma_recovery *r, u8 space, u64 pn)
 {
-	struct qrdma_recovery_space *sp = &r->space[space];
+	struct qrdma_recovery_space *sp = r->space[space];
 	int err;
 
-	if (WARN_ON_ONCE(sp->dropped))
+	if (WARN_ON_ONCE(!sp || sp->dropped))
 		return QRDMA_SEND_RECORDS;
 	recovery_reap(r, sp, false);
 	err = qrdma_sent_ring_reserve(&sp->ring, pn);
@@ -197,10 +230,13 @@ static void recovery_skip(struct qrdma_recovery_space *sp, u64 lo, u64 hi)
 
 enum qrdma_send_verdict qrdma_recovery_pass(struct qrdma_recovery *r, u8 space, u64 pn, u64 now)
 {
-	struct qrdma_recovery_space *sp = &r->space[space];
-	u64 expected = sp->ring.next;
+	struct qrdma_recovery_space *sp = r->space[space];
+	u64 expected;
 	int err;
 
+	if (WARN_ON_ONCE(!sp))
+		return QRDMA_SEND_RECORDS;
+	expected = sp->ring.next;
 	recovery_reap(r, sp, false);
 	err = qrdma_sent_ring_pass(&sp->ring, pn);
 	if (err)
@@ -215,10 +251,14 @@ enum qrdma_send_verdict qrdma_recovery_pass(struct qrdma_recovery *r, u8 space, 
 void qrdma_recovery_on_sent(struct qrdma_recovery *r, u8 space,
 			    const struct qrdma_sent_packet *pkt, u64 now)
 {
-	struct qrdma_recovery_space *sp = &r->space[space];
-	u64 expected = sp->ring.next;
-	struct qrdma_sent *rec = qrdma_sent_ring_push(&sp->ring, pkt->pn);
+	struct qrdma_recovery_space *sp = r->space[space];
+	struct qrdma_sent *rec;
+	u64 expected;
 
+	if (WARN_ON_ONCE(!sp))
+		return;
+	expected = sp->ring.next;
+	rec = qrdma_sent_ring_push(&sp->ring, pkt->pn);
 	if (!rec)
 		return;
 	if (pkt->pn > expected)
@@ -268,11 +308,10 @@ static u64 recovery_distance(const struct qrdma_recovery_space *sp, u64 pn, u64 
 static bool recovery_acked_elsewhere(const struct qrdma_recovery *r,
 				     const struct qrdma_recovery_space *sp, u64 since, u64 until)
 {
+	const struct qrdma_recovery_space *other;
 	u32 i;
 
-	for (i = 0; i < QRDMA_SPACES; i++) {
-		const struct qrdma_recovery_space *other = &r->space[i];
-
+	for (i = 0; (other = recovery_space_from(r, &i)); i++) {
 		if (other != sp && other->acked_any && other->newest_acked > since &&
 		    other->newest_acked < until)
 			return true;
@@ -578,16 +617,14 @@ static void recovery_grow(struct qrdma_recovery *r, const struct qrdma_sent *lis
 int qrdma_recovery_on_ack(struct qrdma_recovery *r, u8 space, const struct qrdma_ack *ack,
 			  u64 ack_delay, u64 now, struct qrdma_recovery_result *res)
 {
-	struct qrdma_recovery_space *sp = &r->space[space];
-	struct recovery_acked sum = {
-		.tail = &res->acked,
-		.any_before = sp->acked_any,
-		.before = sp->largest_acked,
-	};
+	struct qrdma_recovery_space *sp = r->space[space];
+	struct recovery_acked sum = { .tail = &res->acked };
 
 	memset(res, 0, sizeof(*res));
-	if (sp->dropped)
+	if (!sp || sp->dropped)
 		return 0;
+	sum.any_before = sp->acked_any;
+	sum.before = sp->largest_acked;
 	if (!recovery_ack_valid(sp, ack))
 		return -EPROTO;
 
@@ -618,12 +655,13 @@ int qrdma_recovery_on_ack(struct qrdma_recovery *r, u8 space, const struct qrdma
 /* Earliest time at which a packet is lost by time, and its space. */
 static u64 recovery_loss_time(const struct qrdma_recovery *r, u8 *space)
 {
+	const struct qrdma_recovery_space *sp;
 	u64 at = QRDMA_NEVER;
-	u8 i;
+	u32 i;
 
-	for (i = 0; i < QRDMA_SPACES; i++) {
-		if (r->space[i].loss_time < at) {
-			at = r->space[i].loss_time;
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++) {
+		if (sp->loss_time < at) {
+			at = sp->loss_time;
 			*space = i;
 		}
 	}
@@ -633,19 +671,19 @@ static u64 recovery_loss_time(const struct qrdma_recovery *r, u8 *space)
 /* When the PTO expires, and for which space (RFC 9002 A.8). */
 static u64 recovery_pto_time(const struct qrdma_recovery *r, u8 *space)
 {
+	const struct qrdma_recovery_space *sp;
 	u64 at = QRDMA_NEVER, t;
-	u8 i;
+	u32 i;
 
 	/* a client keeps the handshake going when the server may not send (s6.2.2.1) */
-	if (!r->space[QRDMA_SPACE_INITIAL].out && !r->space[QRDMA_SPACE_HANDSHAKE].out &&
-	    !r->peer_validated && !r->confirmed) {
+	if (!r->peer_validated && !r->confirmed && !qrdma_recovery_hs_out(r)) {
 		*space = r->handshake_keys ? QRDMA_SPACE_HANDSHAKE : QRDMA_SPACE_INITIAL;
 		return r->anchor + recovery_backoff(r, qrdma_rtt_pto(&r->rtt));
 	}
-	for (i = 0; i < QRDMA_SPACES; i++) {
-		if (!r->space[i].out || (i == QRDMA_SPACE_APP && !r->confirmed))
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++) {
+		if (!sp->out || (i == QRDMA_SPACE_APP && !r->confirmed))
 			continue;
-		t = r->space[i].last_sent + recovery_backoff(r, recovery_patience(r, i));
+		t = sp->last_sent + recovery_backoff(r, recovery_patience(r, i));
 		if (t < at) {
 			at = t;
 			*space = i;
@@ -675,12 +713,13 @@ void qrdma_recovery_kick(struct qrdma_recovery *r)
 /* Probes for the lowest space that has something in flight. */
 static void recovery_probe(struct qrdma_recovery *r, struct qrdma_recovery_result *res)
 {
-	u8 space;
+	const struct qrdma_recovery_space *sp;
+	u32 i;
 
 	r->kicked = false;
-	for (space = 0; space < QRDMA_SPACES; space++) {
-		if (r->space[space].out) {
-			res->probe_space = space;
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++) {
+		if (sp->out) {
+			res->probe_space = i;
 			res->probes = QRDMA_PROBES;
 			return;
 		}
@@ -702,13 +741,13 @@ void qrdma_recovery_on_timeout(struct qrdma_recovery *r, u64 now,
 		return;
 	}
 	if (recovery_loss_time(r, &space) != QRDMA_NEVER) {
-		recovery_reap(r, &r->space[space], false);
-		recovery_detect(r, &r->space[space], res);
+		recovery_reap(r, r->space[space], false);
+		recovery_detect(r, r->space[space], res);
 		return;
 	}
 	recovery_pto_time(r, &space);
 	res->probe_space = space;
-	res->probes = r->space[space].out ? QRDMA_PROBES : 1;
+	res->probes = r->space[space] && r->space[space]->out ? QRDMA_PROBES : 1;
 	r->stats.ptos++;
 	if (r->pto_count < RECOVERY_SHIFT_MAX)
 		r->pto_count++;
@@ -716,12 +755,14 @@ void qrdma_recovery_on_timeout(struct qrdma_recovery *r, u64 now,
 
 const struct qrdma_sent *qrdma_recovery_oldest(const struct qrdma_recovery *r, u8 space, u64 from)
 {
-	const struct qrdma_sent_ring *ring = &r->space[space].ring;
+	const struct qrdma_recovery_space *sp = r->space[space];
 	const struct qrdma_sent *rec;
 
+	if (!sp)
+		return NULL;
 	/* below that everything has its verdict */
-	from = max(from, r->space[space].scan);
-	while ((rec = qrdma_sent_ring_up(ring, from, U64_MAX))) {
+	from = max(from, sp->scan);
+	while ((rec = qrdma_sent_ring_up(&sp->ring, from, U64_MAX))) {
 		if (rec->state == QRDMA_SENT_OUT && rec->flags & QRDMA_SENT_ELICITING)
 			return rec;
 		from = rec->pn + 1;
@@ -733,10 +774,12 @@ const struct qrdma_sent *qrdma_recovery_oldest(const struct qrdma_recovery *r, u
 
 void qrdma_recovery_drop_space(struct qrdma_recovery *r, u8 space, u64 now)
 {
-	struct qrdma_recovery_space *sp = &r->space[space];
+	struct qrdma_recovery_space *sp = r->space[space];
 	struct qrdma_sent *rec;
 	u64 from = 0;
 
+	if (!sp)
+		return;
 	while ((rec = qrdma_sent_ring_up(&sp->ring, from, U64_MAX))) {
 		if (rec->state == QRDMA_SENT_OUT)
 			recovery_land(r, sp, rec);
@@ -746,6 +789,7 @@ void qrdma_recovery_drop_space(struct qrdma_recovery *r, u8 space, u64 now)
 	sp->dropped = true;
 	sp->run = false;
 	sp->loss_time = QRDMA_NEVER;
+	recovery_free_space(r, space);
 	r->pto_count = 0;
 	recovery_tick(r, now);
 	r->anchor = r->clock;
@@ -754,13 +798,15 @@ void qrdma_recovery_drop_space(struct qrdma_recovery *r, u8 space, u64 now)
 void qrdma_recovery_requeue(struct qrdma_recovery *r, u8 space, u64 now,
 			    struct qrdma_recovery_result *res)
 {
-	struct qrdma_recovery_space *sp = &r->space[space];
+	struct qrdma_recovery_space *sp = r->space[space];
 	struct qrdma_sent **tail = &res->lost;
 	struct qrdma_sent *rec;
 	u64 from;
 
 	memset(res, 0, sizeof(*res));
 	recovery_tick(r, now);
+	if (!sp)
+		return;
 	recovery_reap(r, sp, false);
 	for (from = 0; (rec = qrdma_sent_ring_up(&sp->ring, from, U64_MAX)); from = rec->pn + 1) {
 		qrdma_sent_ring_settle(&sp->ring, rec);
@@ -781,6 +827,7 @@ void qrdma_recovery_requeue(struct qrdma_recovery *r, u8 space, u64 now,
 
 void qrdma_recovery_new_path(struct qrdma_recovery *r, u64 initial_rtt, u32 mds, u64 now)
 {
+	struct qrdma_recovery_space *sp;
 	u32 i;
 
 	recovery_tick(r, now);
@@ -793,21 +840,22 @@ void qrdma_recovery_new_path(struct qrdma_recovery *r, u64 initial_rtt, u32 mds,
 	qrdma_rtt_init(&r->rtt, initial_rtt, r->rtt.granularity, r->clock);
 	qrdma_cong_set_mds(&r->cong, mds);
 	qrdma_cong_reset(&r->cong, r->clock);
-	for (i = 0; i < QRDMA_SPACES; i++)
-		r->space[i].run = false;
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++)
+		sp->run = false;
 	qrdma_ecn_new_path(&r->ecn);
 }
 
-void qrdma_recovery_shrink(struct qrdma_recovery *r)
+void qrdma_recovery_shrink(struct qrdma_recovery *r, u64 now)
 {
+	struct qrdma_recovery_space *sp;
 	u32 i;
 
-	for (i = 0; i < QRDMA_SPACES; i++) {
-		struct qrdma_sent_ring *ring = &r->space[i].ring;
-
-		recovery_reap(r, &r->space[i], false);
-		if (ring->base >= ring->next)
-			qrdma_sent_ring_clear(ring);
+	/* nothing else has moved the clock, by which lost packets are given up */
+	recovery_tick(r, now);
+	for (i = 0; (sp = recovery_space_from(r, &i)); i++) {
+		recovery_reap(r, sp, false);
+		if (sp->ring.base >= sp->ring.next)
+			qrdma_sent_ring_clear(&sp->ring);
 	}
 }
 

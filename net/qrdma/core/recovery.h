@@ -152,7 +152,8 @@ struct qrdma_recovery_stats {
 
 /**
  * struct qrdma_recovery - loss recovery of one connection
- * @space: by enum qrdma_space
+ * @app: the space of 1-RTT packets, which is always there
+ * @space: by enum qrdma_space; NULL: out of band, or dropped
  * @rtt: of the current path
  * @cong: of the current path
  * @in_flight: bytes in flight on the current path
@@ -176,7 +177,8 @@ struct qrdma_recovery_stats {
  * Found by: embedded in the connection. Dies by qrdma_recovery_destroy(). Protected by: the caller.
  */
 struct qrdma_recovery {
-	struct qrdma_recovery_space space[QRDMA_SPACES];
+	struct qrdma_recovery_space app;
+	struct qrdma_recovery_space *space[QRDMA_SPACES];
 	struct qrdma_rtt rtt;
 	struct qrdma_cong cong;
 	u64 in_flight;
@@ -262,7 +264,7 @@ struct qrdma_sent_packet {
  * @cfg: what it is made from
  * @now: ns
  *
- * Return: 0, -EINVAL: unknown controller or bad @mds. Allocates nothing.
+ * Return: 0, -EINVAL: unknown controller or bad @mds; -ENOMEM: for the spaces of a handshake.
  */
 int qrdma_recovery_init(struct qrdma_recovery *r, const struct qrdma_recovery_config *cfg, u64 now);
 
@@ -293,9 +295,9 @@ enum qrdma_send_verdict qrdma_recovery_reserve(struct qrdma_recovery *r, u8 spac
  */
 static inline bool qrdma_recovery_crowded(const struct qrdma_recovery *r, u8 space)
 {
-	const struct qrdma_sent_ring *ring = &r->space[space].ring;
+	const struct qrdma_recovery_space *sp = r->space[space];
 
-	return ring->next - ring->base >= QRDMA_RECORD_ACKS;
+	return sp && sp->ring.next - sp->ring.base >= QRDMA_RECORD_ACKS;
 }
 
 /**
@@ -390,6 +392,18 @@ void qrdma_recovery_on_timeout(struct qrdma_recovery *r, u64 now,
  */
 void qrdma_recovery_kick(struct qrdma_recovery *r);
 
+/** qrdma_recovery_hs_out() - is a packet of the handshake on its way? */
+static inline bool qrdma_recovery_hs_out(const struct qrdma_recovery *r)
+{
+	u32 i;
+
+	for (i = 0; i < QRDMA_SPACE_APP; i++) {
+		if (r->space[i] && r->space[i]->out)
+			return true;
+	}
+	return false;
+}
+
 /**
  * qrdma_recovery_oldest() - oldest ack-eliciting packet without a verdict: what a probe may repeat
  * @r: the object
@@ -461,17 +475,22 @@ u64 qrdma_recovery_pto(const struct qrdma_recovery *r, u8 space);
  */
 static inline bool qrdma_recovery_largest_acked(const struct qrdma_recovery *r, u8 space, u64 *pn)
 {
-	*pn = r->space[space].largest_acked;
-	return r->space[space].acked_any;
+	const struct qrdma_recovery_space *sp = r->space[space];
+
+	if (!sp)
+		return false;
+	*pn = sp->largest_acked;
+	return sp->acked_any;
 }
 
 /**
  * qrdma_recovery_shrink() - the connection is idle: give back what memory can be
  * @r: the object
+ * @now: ns
  *
  * That is all of each space with nothing on record.
  */
-void qrdma_recovery_shrink(struct qrdma_recovery *r);
+void qrdma_recovery_shrink(struct qrdma_recovery *r, u64 now);
 
 /** qrdma_recovery_stats() - counters and estimates for QRDMA_INFO */
 void qrdma_recovery_stats(const struct qrdma_recovery *r, struct qrdma_recovery_stats *stats);
