@@ -12,7 +12,7 @@
 
 #include "port.h"
 
-#define PORT_HASH_BITS	10
+#define PORT_HASH_BITS	12
 
 static DEFINE_HASHTABLE(port_table, PORT_HASH_BITS);
 /* Guards port_table and every entry in it. Nothing is taken under it. */

@@ -185,10 +185,20 @@ static int finish_connect(int fd)
 	return -err;
 }
 
-int end_pair(int fd[2], const struct end_options *options)
+static void close_pair(int fd[2])
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (fd[i] >= 0)
+			close(fd[i]);
+		fd[i] = -1;
+	}
+}
+
+int end_pair_begin(int fd[2], const struct end_options *options)
 {
 	struct end_options opt = options ? *options : (struct end_options){};
-	bool block = !(opt.type_flags & SOCK_NONBLOCK);
 	int i, err = 0;
 
 	opt.type_flags |= SOCK_NONBLOCK;
@@ -207,16 +217,28 @@ int end_pair(int fd[2], const struct end_options *options)
 		if (err == -EINPROGRESS)
 			err = 0;
 	}
+	if (err)
+		close_pair(fd);
+	return err;
+}
+
+int end_pair_finish(int fd[2], const struct end_options *options)
+{
+	bool block = !options || !(options->type_flags & SOCK_NONBLOCK);
+	int i, err = 0;
+
 	for (i = 0; i < 2 && !err; i++)
 		err = finish_connect(fd[i]);
 	for (i = 0; i < 2 && !err && block; i++) {
 		if (fcntl(fd[i], F_SETFL, fcntl(fd[i], F_GETFL) & ~O_NONBLOCK))
 			err = -errno;
 	}
-	for (i = 0; i < 2 && err; i++) {
-		if (fd[i] >= 0)
-			close(fd[i]);
-		fd[i] = -1;
-	}
+	if (err)
+		close_pair(fd);
 	return err;
+}
+
+int end_pair(int fd[2], const struct end_options *options)
+{
+	return end_pair_begin(fd, options) ?: end_pair_finish(fd, options);
 }

@@ -63,5 +63,8 @@ uint64_t end_fresh_seed(void);
  * b's. Returns 0 or -errno; both blocking unless SOCK_NONBLOCK is among the flags.
  */
 int end_pair(int fd[2], const struct end_options *opt);
+/* The same in two steps, so that many can connect at a time */
+int end_pair_begin(int fd[2], const struct end_options *options);
+int end_pair_finish(int fd[2], const struct end_options *options);
 
 #endif

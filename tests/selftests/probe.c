@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "probe.h"
 
@@ -180,17 +181,20 @@ void slab_take(struct slab_shot *shot)
 		die("cannot read", "/proc/slabinfo");
 	shot->n = 0;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		unsigned long long active, total;
-		unsigned int size;
+		unsigned long long active, total, slabs;
+		unsigned int size, pages;
 		char name[48];
 
-		if (sscanf(line, "%47s %llu %llu %u", name, &active, &total, &size) != 4)
+		if (sscanf(line,
+			   "%47s %llu %llu %u %*u %u : tunables %*u %*u %*u : slabdata %*u %llu",
+			   name, &active, &total, &size, &pages, &slabs) != 6)
 			continue;
 		if (shot->n == sizeof(shot->cache) / sizeof(shot->cache[0]))
 			die("more slab caches than room for them", name);
 		strcpy(shot->cache[shot->n].name, name);
 		shot->cache[shot->n].objects = active;
-		shot->cache[shot->n++].size = size;
+		shot->cache[shot->n].size = size;
+		shot->cache[shot->n++].bytes = slabs * pages * sysconf(_SC_PAGESIZE);
 	}
 	free(text);
 }

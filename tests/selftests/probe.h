@@ -40,6 +40,7 @@ struct slab_shot {
 		char name[48];
 		uint64_t objects;
 		uint32_t size;
+		uint64_t bytes;		/* of its slabs, free objects in them included */
 	} cache[400];
 	size_t n;
 };
