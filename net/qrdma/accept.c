@@ -10,6 +10,7 @@
 #include "demux.h"
 #include "inband.h"
 #include "input.h"
+#include "ipopt.h"
 #include "link.h"
 #include "sockopt.h"
 
@@ -121,7 +122,7 @@ static int child_name(struct qrdma_sock *qs, const struct qrdma_sock *parent,
 		      const struct qrdma_rxbuf *rxbuf)
 {
 	u16 port = get_unaligned_be16(rxbuf->buf.data);
-	int err = qrdma_sidr_serve(sock_net(&qs->sk));
+	int err = qrdma_ipopt_inherit(qs, parent) ?: qrdma_sidr_serve(sock_net(&qs->sk));
 
 	if (err)
 		return err;

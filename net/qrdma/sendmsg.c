@@ -9,6 +9,7 @@
 
 #include "inband.h"
 #include "input.h"
+#include "ipopt.h"
 #include "output.h"
 #include "sendmsg.h"
 
@@ -129,7 +130,7 @@ static ssize_t sendmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, long tim
 		}
 	}
 	if (copied && !sendmsg_check(qs))
-		sendmsg_push(qs, msg->msg_flags & MSG_MORE);
+		sendmsg_push(qs, (msg->msg_flags & MSG_MORE) || qrdma_ipopt_corked(qs));
 	return copied ?: min(ret, 0);
 }
 
@@ -137,6 +138,7 @@ int qrdma_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct sock *sk = sock->sk;
 	struct qrdma_sock *qs = qrdma_sk(sk);
+	struct sockcm_cookie cookie = {};
 	int level = -ENOENT;
 	ssize_t ret;
 	long timeo;
@@ -147,6 +149,10 @@ int qrdma_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		level = qrdma_inband_level(msg);
 		if (level < 0 && level != -ENOENT)
 			return level;
+		/* Of the socket's own level none means anything here, but what is none is an error. */
+		ret = sock_cmsg_send(sk, msg, &cookie);
+		if (ret)
+			return ret;
 	}
 	lock_sock(sk);
 	if (level >= 0) {

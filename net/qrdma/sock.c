@@ -122,6 +122,7 @@ static void sock_destruct(struct sock *sk)
 	qrdma_conn_destroy(qs->conn);
 	qrdma_setup_drop_keys(&qs->setup);
 	kfree(qs->listener);
+	kfree(qs->kept);
 	qrdma_stat_dec(QRDMA_STAT_SOCKETS);
 }
 

@@ -311,6 +311,7 @@ struct qrdma_inband {
  * @remote: address and port of the peer
  * @port: entry of the port table
  * @setup: what the application set before connect()
+ * @kept: values of the options of ipopt.h, NULL: all have their defaults
  * @conn: the engine; NULL before the peer is known
  * @cid: our connection id, key of demux.c
  * @cid_node: in its table
@@ -352,6 +353,7 @@ struct qrdma_sock {
 	union qrdma_addr remote;
 	struct qrdma_port port;
 	struct qrdma_setup setup;
+	s32 *kept;
 
 	struct qrdma_conn *conn;
 	u8 cid[QRDMA_CID_LEN];

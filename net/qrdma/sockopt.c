@@ -8,11 +8,11 @@
 #include <linux/net.h>
 #include <linux/siphash.h>
 #include <linux/sockptr.h>
-#include <net/ipv6.h>
 
 #include "crypto.h"
 #include "inband.h"
 #include "info.h"
+#include "ipopt.h"
 #include "link.h"
 #include "output.h"
 #include "reset.h"
@@ -402,22 +402,6 @@ static int sockopt_set_params_ext(struct qrdma_sock *qs, const struct qrdma_agen
 	return err;
 }
 
-static int sockopt_set_v6only(struct qrdma_sock *qs, sockptr_t optval, unsigned int optlen)
-{
-	int val;
-
-	if (!qs->ipv6)
-		return -ENOPROTOOPT;
-	if (optlen < sizeof(val))
-		return -EINVAL;
-	if (copy_from_sockptr(&val, optval, sizeof(val)))
-		return -EFAULT;
-	if (qs->bound)
-		return -EINVAL;
-	qs->sk.sk_ipv6only = !!val;
-	return 0;
-}
-
 union sockopt_value {
 	struct qrdma_connection_ids ids;
 	struct qrdma_connection_close close;
@@ -499,14 +483,9 @@ int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optv
 		     unsigned int optlen)
 {
 	struct sock *sk = sock->sk;
-	int err;
 
-	if (level == SOL_IPV6 && optname == IPV6_V6ONLY) {
-		lock_sock(sk);
-		err = sockopt_set_v6only(qrdma_sk(sk), optval, optlen);
-		release_sock(sk);
-		return err;
-	}
+	if (qrdma_ipopt_level(level))
+		return qrdma_ipopt_set(qrdma_sk(sk), level, optname, optval, optlen);
 	if (level != SOL_QRDMA)
 		return -ENOPROTOOPT;
 	return sockopt_set_user(qrdma_sk(sk), NULL, optname, optval, optlen);
@@ -562,19 +541,6 @@ static int sockopt_get(const struct qrdma_sock *qs, int optname, union sockopt_v
 		return sizeof(val->info);
 	}
 	return -ENOPROTOOPT;
-}
-
-static int sockopt_get_v6only(struct sock *sk, char __user *optval, int __user *optlen, int len)
-{
-	int val;
-
-	if (!qrdma_sk(sk)->ipv6)
-		return -ENOPROTOOPT;
-	val = sk->sk_ipv6only;
-	len = min_t(int, len, sizeof(val));
-	if (put_user(len, optlen) || copy_to_user(optval, &val, len))
-		return -EFAULT;
-	return 0;
 }
 
 /* And those that one gets */
@@ -638,10 +604,11 @@ int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *o
 		return -EFAULT;
 	if (len < 0)
 		return -EINVAL;
-	if (level == SOL_IPV6 && optname == IPV6_V6ONLY)
-		return sockopt_get_v6only(sk, optval, optlen, len);
+	if (qrdma_ipopt_level(level))
+		return qrdma_ipopt_get(qrdma_sk(sk), level, optname, optval, optlen, len);
+	/* TCP's errors, which are another one for IPv4 */
 	if (level != SOL_QRDMA)
-		return -ENOPROTOOPT;
+		return qrdma_sk(sk)->ipv6 ? -ENOPROTOOPT : -EOPNOTSUPP;
 	return sockopt_get_user(qrdma_sk(sk), NULL, optname, optval, optlen, len);
 }
 

@@ -90,8 +90,8 @@ TEST(unknown)
 	EXPECT_ERRNO(set(fd, 200, &val, sizeof(val)), ENOPROTOOPT);
 	EXPECT_ERRNO(get(fd, 200, &val, sizeof(val)), ENOPROTOOPT);
 	EXPECT_ERRNO(set(fd, QRDMA_INFO, &val, sizeof(val)), ENOPROTOOPT);
-	EXPECT_ERRNO(setsockopt(fd, IPPROTO_TCP, 1, &val, sizeof(val)), ENOPROTOOPT);
-	EXPECT_ERRNO(getsockopt(fd, IPPROTO_TCP, 1, &val, &len), ENOPROTOOPT);
+	EXPECT_ERRNO(setsockopt(fd, IPPROTO_TCP, 999, &val, sizeof(val)), ENOPROTOOPT);
+	EXPECT_ERRNO(getsockopt(fd, IPPROTO_TCP, 999, &val, &len), ENOPROTOOPT);
 }
 
 static struct qrdma_connection_ids good_ids(void)
