@@ -13,20 +13,16 @@
 int qrdma_addr_from_user(union qrdma_addr *addr, bool ipv6, const struct sockaddr *sa, int len)
 {
 	memset(addr, 0, sizeof(*addr));
-	if (len < (int)offsetofend(struct sockaddr, sa_family))
+	/* The scope id came later than the rest: RFC 2133 programs leave it out. */
+	if (len < (ipv6 ? SIN6_LEN_RFC2133 : (int)sizeof(addr->in)))
 		return -EINVAL;
 	if (sa->sa_family != (ipv6 ? AF_INET6 : AF_INET))
 		return -EAFNOSUPPORT;
 	if (ipv6) {
-		/* The scope id came later than the rest: RFC 2133 programs leave it out. */
-		if (len < SIN6_LEN_RFC2133)
-			return -EINVAL;
 		memcpy(&addr->in6, sa, min_t(int, len, sizeof(addr->in6)));
 		addr->in6.sin6_flowinfo = 0;
 		return 0;
 	}
-	if (len < (int)sizeof(addr->in))
-		return -EINVAL;
 	addr->in.sin_family = AF_INET;
 	addr->in.sin_port = ((const struct sockaddr_in *)sa)->sin_port;
 	addr->in.sin_addr = ((const struct sockaddr_in *)sa)->sin_addr;

@@ -77,6 +77,13 @@ static bool sock_family_ok(const struct qrdma_sock *qs, const union qrdma_addr *
 	return !(qs->ipv6 && qs->sk.sk_ipv6only && ipv6_addr_v4mapped(&addr->in6.sin6_addr));
 }
 
+/* Old programs leave the family out of the wildcard, and IPv4 takes it (SunOS did). */
+static bool sock_is_unspec_any(const struct sockaddr *sa, int len)
+{
+	return len >= (int)sizeof(struct sockaddr_in) && sa->sa_family == AF_UNSPEC &&
+	       ((const struct sockaddr_in *)sa)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 static int qrdma_bind(struct socket *sock, struct qrdma_sockaddr *uaddr, int len)
 {
 	struct sock *sk = sock->sk;
@@ -86,9 +93,14 @@ static int qrdma_bind(struct socket *sock, struct qrdma_sockaddr *uaddr, int len
 	int scope, err;
 	u16 port;
 
-	err = qrdma_addr_from_user(&addr, qs->ipv6, (struct sockaddr *)uaddr, len);
-	if (err)
-		return err;
+	if (!qs->ipv6 && sock_is_unspec_any((struct sockaddr *)uaddr, len)) {
+		qrdma_addr_any(&addr, false);
+		qrdma_addr_set_port(&addr, ntohs(((struct sockaddr_in *)uaddr)->sin_port));
+	} else {
+		err = qrdma_addr_from_user(&addr, qs->ipv6, (struct sockaddr *)uaddr, len);
+		if (err)
+			return err;
+	}
 	port = qrdma_addr_port(&addr);
 	if (port && inet_port_requires_bind_service(net, port) &&
 	    !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE))
@@ -145,8 +157,10 @@ static int sock_connect_begin(struct qrdma_sock *qs, const union qrdma_addr *rem
 	bool inband;
 	int err;
 
-	if (!qrdma_addr_port(remote) || qrdma_addr_is_multicast(remote))
+	if (!qrdma_addr_port(remote))
 		return -EINVAL;
+	if (qrdma_addr_is_multicast(remote))
+		return -ENETUNREACH;
 	if (qrdma_addr_is_any(remote))
 		return -EADDRNOTAVAIL;
 	if (qs->ipv6 && ipv6_addr_type(&remote->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL &&
@@ -248,10 +262,9 @@ static int qrdma_connect(struct socket *sock, struct qrdma_sockaddr *uaddr, int 
 		err = -EISCONN;
 		break;
 	case SS_CONNECTING:
-		if (sk->sk_state == TCP_SYN_SENT && (flags & O_NONBLOCK))
+		err = sock_connect_result(sock, flags);
+		if (err == -EINPROGRESS)
 			err = -EALREADY;
-		else
-			err = sock_connect_result(sock, flags);
 		break;
 	case SS_UNCONNECTED:
 		err = qrdma_addr_from_user(&remote, qs->ipv6, sa, len);
@@ -446,8 +459,13 @@ static int qrdma_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	struct qrdma_sock *qs = qrdma_sk(sk);
 	u64 val = 0;
 
+	/* Nothing is urgent here, so nobody is ever at the mark. */
+	if (cmd == SIOCATMARK)
+		return put_user(0, (int __user *)arg);
 	if (cmd != SIOCINQ && cmd != SIOCOUTQ && cmd != SIOCOUTQNSD)
 		return -ENOIOCTLCMD;
+	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
+		return -EINVAL;
 	lock_sock(sk);
 	qrdma_input_drain(qs);
 	if (qs->conn && cmd == SIOCINQ)

@@ -161,7 +161,9 @@ int qrdma_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags
 		return -EINVAL;
 	msg->msg_namelen = 0;
 	lock_sock(sk);
-	if (qrdma_sock_handshaking(qs))
+	if (sk->sk_state == TCP_LISTEN)
+		ret = -ENOTCONN;
+	else if (qrdma_sock_handshaking(qs))
 		ret = qrdma_inband_recvmsg(qs, msg, len, flags);
 	else
 		ret = recvmsg_bytes(qs, msg, len, flags,

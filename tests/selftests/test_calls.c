@@ -76,7 +76,8 @@ TEST(bind_errors)
 	end_addr(&addr, 'a', false, 0);
 	EXPECT_ERRNO(bind(fd, &addr.sa, 1), EINVAL);
 	EXPECT_ERRNO(bind(fd, &addr.sa, sizeof(addr.in) - 1), EINVAL);
-	EXPECT_ERRNO(bind(six, &addr.sa, sizeof(addr.in)), EAFNOSUPPORT);
+	EXPECT_ERRNO(bind(six, &addr.sa, sizeof(addr.in)), EINVAL);
+	EXPECT_ERRNO(bind(six, &addr.sa, sizeof(addr)), EAFNOSUPPORT);
 	end_addr(&addr, 'a', true, 0);
 	EXPECT_ERRNO(bind(fd, &addr.sa, sizeof(addr.in6)), EAFNOSUPPORT);
 	EXPECT_ERRNO(bind(six, &addr.sa, 20), EINVAL);
