@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs that can be preloaded, and those that cannot. See target.h. Called by: qrdma-run, before it runs one.
+ * Programs that can be preloaded, and those that cannot (F51). See target.h. Called by: qrdma-run, before it runs one.
  */
 #include <elf.h>
 #include <errno.h>
