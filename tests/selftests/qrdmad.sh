@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # vm: hosts=1 time=400 short=no
 # A program that knows nothing of handshakes, and qrdmad beside it: data moves under certificates and under keys; each
-# cause is an errno of connect(); a worker dies in the middle of a handshake; many connect at a time, and half are refused.
+# cause is an errno of connect(); reload, the death of a worker and that of the module lose nothing that they need not.
 #
 # Both ends are of this machine and have one agent. What it is told about 10.9.0.1 it does as a server, and what about
 # 10.9.0.2 as a client; [port] stands below both.
@@ -187,8 +187,30 @@ fact "but for a lost close for its own cause" [ 0 = "$(grep -cv -e '^7001 0 ' -e
 fact "which is the rule" [ "$(sed -n 's/^7002 EKEYREJECTED //p' $DIR/many)" -ge 80 ]
 link_clear
 
+# Reload under load
+$PLAIN connect $B4 7001 100 1000 120 >$DIR/load 2>&1 &
+CLIENT=$!
+for round in 1 2 3; do
+	reload ""
+done
+wait $CLIENT
+fact "reload loses no connection" grep -qx "7001 0 100" $DIR/load
+
+# The module goes and comes back
 kill $SERVER
+wait $SERVER
 exec 5>&-
+token=$($PLAIN token)
+_before=$(settled)
+qrdma_unload
+wait_until 20 grep -q 'module qrdma is gone' $LOG || guest_fail "the agent does not miss the module"
+qrdma_load
+wait_until 20 settled_again || guest_fail "the agent does not see the module: $(tail -n 3 $LOG)"
+fact "the host key is the same" [ "$token" = "$($PLAIN token)" ]
+qrdma_unload
+qrdma_load reset_key="$(cat $DIR/host.key)"
+fact "and the one in its file" [ "$token" = "$($PLAIN token)" ]
+
 kill $MASTER
 wait $MASTER
 fact "it ends when it is told to" [ $? = 0 ]

@@ -8,6 +8,8 @@
  *	test_qrdmad connect ADDRESS PORT[,PORT...] COUNT BYTES TIMEOUT
  *		COUNT connections at a time, to each port in turn, from host a's address; each sends BYTES and wants
  *		them back. Prints, for each port, how many came to what: "7001 0 100", "7002 EKEYREJECTED 100"
+ *	test_qrdmad token
+ *		prints the stateless reset token that this host makes for a connection id
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -287,12 +289,35 @@ static int client(char **argv)
 	return 0;
 }
 
+/* It is made from the connection id and the host key. */
+static int token(void)
+{
+	struct qrdma_connection_ids ids = {
+		.role = QRDMA_ROLE_SERVER,
+		.source_len = QRDMA_CONNECTION_ID_LEN,
+		.source = "hostkey",
+	};
+	struct qrdma_transport_param param = { 0 };
+	socklen_t len = sizeof(param);
+	int fd = socket(AF_QRDMA, SOCK_STREAM, QRDMA_PROTO_IPV4);
+
+	if (fd < 0 || setsockopt(fd, SOL_QRDMA, QRDMA_CONNECTION_ID, &ids, sizeof(ids)) ||
+	    getsockopt(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM, &param, &len))
+		die("token");
+	for (int i = 0; i < QRDMA_RESET_TOKEN_SIZE; i++)
+		printf("%02x", param.stateless_reset_token[i]);
+	printf("\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "serve"))
 		serve(argv[2], argc - 3, argv + 3);
 	if (argc == 7 && !strcmp(argv[1], "connect") && atoi(argv[4]) <= CONNS_MAX)
 		return client(argv + 2);
-	fprintf(stderr, "usage: test_qrdmad serve|connect ...\n");
+	if (argc == 2 && !strcmp(argv[1], "token"))
+		return token();
+	fprintf(stderr, "usage: test_qrdmad serve|connect|token ...\n");
 	return 2;
 }
