@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Look at a capture of the demo's link: what protocols it holds, and whether pieces of the files can be found in it.
 
-The sealed file must not be found, the control file, which went in clear, must be; and beside the control and the TLS
-handshakes the link may carry RoCE v2 unreliable datagrams, SIDR and neighbour discovery, nothing else.
+The sealed file and the texts of --secret must not be found, the control file, which went in clear, must be; and beside
+the control and the TLS handshakes the link may carry RoCE v2 unreliable datagrams, SIDR and neighbour discovery, nothing else.
 Exit code 0 when all of that holds.
 """
 
@@ -103,6 +103,7 @@ def main():
     parser.add_argument("capture")
     parser.add_argument("--sealed", required=True)
     parser.add_argument("--clear", required=True)
+    parser.add_argument("--secret", action="append", default=[], help="keys and values of redis")
     opts = parser.parse_args()
 
     count, size = collections.Counter(), collections.Counter()
@@ -131,6 +132,10 @@ def main():
     seen = sum(piece in sealed for piece in pieces(opts.sealed))
     control = sum(piece in clear for piece in pieces(opts.clear))
     print(f"wire: {control} of {PIECES} pieces of the control file found, {seen} of {PIECES} of the sealed file")
+    readable = [text for text in opts.secret if text.encode() in sealed]
+    print(f"wire: {len(readable)} of {len(opts.secret)} keys and values of redis found")
+    if readable:
+        bad.append(f"what redis was told can be read on the wire: {', '.join(readable)}")
     if seen:
         bad.append("the sealed file can be read on the wire")
     if control < PIECES // 2:
@@ -138,7 +143,7 @@ def main():
     for line in bad:
         print(f"wire: FAILED: {line}")
     if not bad:
-        print("wire: nothing but RoCE v2 unreliable datagrams and SIDR carried the file, and nothing of it can be read")
+        print("wire: nothing but RoCE v2 unreliable datagrams and SIDR carried file and redis, and nothing of them can be read")
     return 1 if bad else 0
 
 
