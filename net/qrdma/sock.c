@@ -285,6 +285,17 @@ static void sock_check_credit(struct qrdma_sock *qs)
 	qrdma_conn_hold_credit(qs->conn, hold);
 }
 
+/* Nobody is there who would read it: what comes after a handshake is not to fill its room. */
+static void sock_drop_crypto(struct qrdma_sock *qs)
+{
+	const u8 *data;
+	int n;
+
+	while ((n = qrdma_conn_crypto_peek(qs->conn, QRDMA_ENC_APP, &data)) > 0)
+		qrdma_conn_crypto_consume(qs->conn, QRDMA_ENC_APP, n);
+	qrdma_sock_look_at_crypto(qs);
+}
+
 u32 qrdma_sock_speak(struct qrdma_sock *qs)
 {
 	bool server = qs->setup.role == QRDMA_ROLE_SERVER;
@@ -294,8 +305,12 @@ u32 qrdma_sock_speak(struct qrdma_sock *qs)
 		qs->sk.sk_data_ready(&qs->sk);
 		return 0;
 	}
+	if (!inband->agent) {
+		sock_drop_crypto(qs);
+		return 0;
+	}
 	/* A server has nothing to say before a client has spoken. */
-	if (!inband->agent || (server && !inband->readable) || !qrdma_agent_tell(inband->agent))
+	if ((server && !inband->readable) || !qrdma_agent_tell(inband->agent))
 		return 0;
 	qrdma_stat_inc(QRDMA_STAT_AGENT_ABSENT);
 	if (server) {

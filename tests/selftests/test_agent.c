@@ -77,11 +77,16 @@ static int listener(int backlog)
 	return fd;
 }
 
-/* A listener whose program speaks TLS itself, in a process of its own, for as long as this test */
-static void serve_self(int fd, const struct end_options *opt, int alert)
+/*
+ * A listener whose program speaks TLS itself, in a process of its own, for as long as this test, or
+ * till it is killed
+ */
+static pid_t serve_self(int fd, const struct end_options *opt, int alert)
 {
-	if (fork())
-		return;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
 	/* An agent's socket that lives on here would be an agent to the next test. */
 	for (int i = 3; i < 256; i++) {
 		if (i != fd)
@@ -373,26 +378,35 @@ TEST(errors)
 	agent_close(&agent);
 }
 
-/* The peer's alert comes to the agent, and to the program. */
+/* The peer's alert comes to the agent, and to the program, in the words of libqrdma. */
 TEST(alert)
 {
+	static const struct { int alert, err; } words[] = {
+		{ 48, EKEYREJECTED }, { 45, EKEYEXPIRED }, { 44, EKEYREVOKED }, { 115, EACCES },
+		{ 116, ENOKEY }, { 120, EPROTONOSUPPORT }, { 80, ECONNREFUSED },
+	};
 	struct end_options opt = fresh();
 	struct agent agent = agent_here();
-	int l = CHECK(tls_listener('b', &opt, 8)), fd = client(SOCK_NONBLOCK, 0);
 	struct agent_job job;
 	uint64_t code;
+	pid_t pid;
 
-	serve_self(l, &opt, 48);
-	ASSERT_EQ(end_connect(fd, 'b', false, end_port(l)), -EINPROGRESS);
-	ASSERT_EQ(agent_accept_wait(&agent, &job), 0);
-	EXPECT_EQ(tls_client(job.fd, &opt), -EKEYREJECTED);
-	EXPECT_EQ(reason_of(job.fd, &code), QRDMA_REASON_HANDSHAKE);
-	EXPECT_EQ(code, 0x100 + 48);
-	EXPECT_EQ(tls_result(job.fd, EACCES, 0), -ENOTCONN);
-	EXPECT_EQ(error_of(fd), EKEYREJECTED);
-	close(job.fd);
-	close(fd);
-	close(l);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		int l = CHECK(tls_listener('b', &opt, 8)), fd = client(SOCK_NONBLOCK, 0);
+
+		pid = serve_self(l, &opt, words[i].alert);
+		ASSERT_EQ(end_connect(fd, 'b', false, end_port(l)), -EINPROGRESS);
+		ASSERT_EQ(agent_accept_wait(&agent, &job), 0);
+		EXPECT_EQ(tls_client(job.fd, &opt), -words[i].err);
+		EXPECT_EQ(reason_of(job.fd, &code), QRDMA_REASON_HANDSHAKE);
+		EXPECT_EQ(code, 0x100 + words[i].alert);
+		EXPECT_EQ(tls_result(job.fd, EACCES, 0), -ENOTCONN);
+		EXPECT_EQ(error_of(fd), words[i].err);
+		close(job.fd);
+		close(fd);
+		close(l);
+		kill(pid, SIGKILL);
+	}
 	agent_close(&agent);
 }
 
@@ -590,18 +604,28 @@ TEST(tickets)
 	struct agent agent = agent_here();
 	int l = listener(8), fd = client(SOCK_NONBLOCK, 0), child;
 	struct agent_job job[2];
-	char ticket[64];
+	char ticket[64], more[1000] = {};
 	socklen_t len = sizeof(ticket);
+	int go[2], done[2];
 	pid_t pid;
 
 	ASSERT_EQ(end_connect(fd, 'b', false, end_port(l)), -EINPROGRESS);
 	ASSERT_EQ(agent_accept_wait(&agent, &job[0]), 0);
+	CHECK(pipe(go));
+	CHECK(pipe(done));
 	pid = fork();
 	if (!pid) {
+		close(job[0].fd);
 		if (agent_accept_wait(&agent, &job[1]) || tls_server(job[1].fd, &opt, 0) ||
 		    tls_send(job[1].fd, QRDMA_CRYPTO_APP, "ticket", 6) != 6)
 			_exit(1);
-		_exit(0);
+		while (read(go[0], ticket, 1) == 1) {
+			for (int i = 0; i < 8; i++)
+				tls_send(job[1].fd, QRDMA_CRYPTO_APP, more, sizeof(more));
+			if (write(done[1], "x", 1) != 1)
+				break;
+		}
+		_exit(2);
 	}
 	EXPECT_EQ(tls_client(job[0].fd, &opt), 0);
 	EXPECT_EQ(ready(fd, POLLOUT, 60000), POLLOUT);
@@ -616,11 +640,18 @@ TEST(tickets)
 	child = CHECK(accept(l, NULL, NULL));
 	close(job[0].fd);
 	CHECK(fcntl(fd, F_SETFL, 0));
+	/* Those that come now are for nobody, be they more than a connection has room for. */
+	for (int i = 0; i < 4; i++) {
+		CHECK(write(go[1], "x", 1));
+		CHECK(read(done[0], ticket, 1));
+		CHECK(write(child, "hello", 5));
+		EXPECT_EQ(recv(fd, ticket, 5, MSG_WAITALL), 5);
+	}
+	kill(pid, SIGKILL);
 	carry(fd, child);
 	close(fd);
 	close(child);
 	close(l);
-	EXPECT_EQ(waitpid(pid, NULL, 0), pid);
 	agent_close(&agent);
 }
 
