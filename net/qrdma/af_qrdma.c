@@ -17,6 +17,7 @@
 
 #include "accept.h"
 #include "agent.h"
+#include "answer.h"
 #include "compat.h"
 #include "crypto.h"
 #include "demux.h"
@@ -657,12 +658,14 @@ static int __init qrdma_init(void)
 	err = qrdma_reset_start();
 	if (err)
 		goto err_peer;
+	qrdma_answer_start();
 	err = family_start();
 	if (err)
-		goto err_reset;
+		goto err_answer;
 	return 0;
 
-err_reset:
+err_answer:
+	qrdma_answer_stop();
 	qrdma_reset_stop();
 err_peer:
 	qrdma_peer_stop();
@@ -688,6 +691,7 @@ err_crypto:
 static void __exit qrdma_exit(void)
 {
 	family_stop();
+	qrdma_answer_stop();
 	qrdma_reset_stop();
 	qrdma_peer_stop();
 	qrdma_device_stop();

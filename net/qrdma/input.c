@@ -8,10 +8,12 @@
 
 #include "compat.h"
 #include "core/conn_hs.h"
+#include "core/stateless.h"
 #include "demux.h"
 #include "input.h"
 #include "listen.h"
 #include "output.h"
+#include "refuse.h"
 #include "reset.h"
 
 /* Datagrams that wait for an engine to be made: a client's first flight */
@@ -412,6 +414,18 @@ static struct qrdma_sock *input_find_reset(const struct qrdma_rxbuf *rxbuf)
 	return tail ? qrdma_demux_find_token(tail) : NULL;
 }
 
+/* Nobody listens there. Who wants a connection is told. */
+static void input_refuse(const struct qrdma_rxbuf *rxbuf)
+{
+	const u8 *data = rxbuf->buf.data + QRDMA_PORT_HDR_LEN;
+	u32 len = rxbuf->buf.len - QRDMA_PORT_HDR_LEN;
+	struct qrdma_hdr hdr;
+
+	if (qrdma_stateless_look(data, len, qrdma_lane_max_datagram(rxbuf->lane), &hdr) ==
+	    QRDMA_FIRST_INITIAL)
+		qrdma_refuse_answer(rxbuf, &hdr);
+}
+
 /*
  * A datagram with a long header that is for no connection id of ours: for the id that a client has
  * chosen, or from a new client.
@@ -426,6 +440,8 @@ static struct qrdma_sock *input_find_first(const struct qrdma_rxbuf *rxbuf,
 	if (!qs)
 		qs = qrdma_listen_find(rxbuf->net, &rxbuf->daddr,
 				       get_unaligned_be16(rxbuf->buf.data + 2), rxbuf->ifindex);
+	if (!qs && rxbuf->net)
+		input_refuse(rxbuf);
 	return qs;
 }
 

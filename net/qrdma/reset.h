@@ -2,18 +2,17 @@
 /*
  * Stateless resets (RFC 9000 section 10.3): what a host answers that has lost a connection.
  *
- * Owns: the key that the tokens of our connection ids are made from, and the answers under way.
- * Called by: sockopt.c (tokens; process context), input.c (packets for no connection; softirq),
- * peer.c (the way to their sender; kworker).
+ * Owns: the key that the tokens of our connection ids are made from. Called by: sockopt.c and
+ * inband.c (tokens; process context), input.c (packets for no connection; softirq), genlink.c (the
+ * key). The answers are answer.c's.
  *
  * A token is HMAC-SHA256 of the connection id, cut to 16 bytes: nothing is kept for each of them,
- * and a host that was started anew with the same key (module parameter reset_key) makes the same
- * tokens, which its peers still know. One key serves all network namespaces, as the ids are unique
- * in all of them.
+ * and a host that was started anew with the same key (module parameter reset_key, or given by the
+ * agent) makes the same tokens, which its peers still know. One key serves all network namespaces,
+ * as the ids are unique in all of them.
  *
- * Bounds: an answer is shorter than what it answers, so two hosts that have both forgotten do not
- * go on for ever; so many a second leave this host, and few are under way, whoever asks; all
- * others are counted and forgotten.
+ * An answer is shorter than what it answers, so two hosts that have both forgotten do not go on for
+ * ever.
  */
 #ifndef QRDMA_RESET_H
 #define QRDMA_RESET_H
@@ -25,7 +24,7 @@
 /** qrdma_reset_start() - before the first socket. Return: 0 or a negative errno. May sleep. */
 int qrdma_reset_start(void);
 
-/** qrdma_reset_stop() - nothing is answered any more; before qrdma_peer_stop(). May sleep. */
+/** qrdma_reset_stop() - no socket is left, nothing is answered any more */
 void qrdma_reset_stop(void);
 
 /**

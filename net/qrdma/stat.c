@@ -32,6 +32,7 @@ static const char * const stat_names[__QRDMA_STAT_MAX] = {
 	[QRDMA_STAT_MOVED]		= "moved",
 	[QRDMA_STAT_STRANDED]		= "stranded",
 	[QRDMA_STAT_RESET_SENT]		= "resets_sent",
+	[QRDMA_STAT_REFUSED]		= "refusals_sent",
 	[QRDMA_STAT_RESET_HELD]		= "resets_held",
 	[QRDMA_STAT_RESET_FAILED]	= "resets_failed",
 	[QRDMA_STAT_RESET_GOT]		= "resets_received",

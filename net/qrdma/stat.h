@@ -38,8 +38,9 @@
  * @QRDMA_STAT_MOVED: times that a connection moved to a new answer of address resolution
  * @QRDMA_STAT_STRANDED: connections ended because no device reached the peer any more
  * @QRDMA_STAT_RESET_SENT: stateless resets sent for packets that belong to no connection
- * @QRDMA_STAT_RESET_HELD: not sent: too many in this second, or under way
- * @QRDMA_STAT_RESET_FAILED: not sent: no way to the sender, no buffer
+ * @QRDMA_STAT_REFUSED: refusals sent to clients that came to a port that nobody listens on
+ * @QRDMA_STAT_RESET_HELD: neither sent: too many in this second, or under way
+ * @QRDMA_STAT_RESET_FAILED: neither sent: no way to the sender, no buffer
  * @QRDMA_STAT_RESET_GOT: connections ended by a stateless reset of the peer
  * @QRDMA_STAT_AGENT_ASKED: handshakes that were queued for the agent
  * @QRDMA_STAT_AGENT_ABSENT: attempts to connect that failed, here or from elsewhere, because there
@@ -71,6 +72,7 @@ enum qrdma_stat_item {
 	QRDMA_STAT_MOVED,
 	QRDMA_STAT_STRANDED,
 	QRDMA_STAT_RESET_SENT,
+	QRDMA_STAT_REFUSED,
 	QRDMA_STAT_RESET_HELD,
 	QRDMA_STAT_RESET_FAILED,
 	QRDMA_STAT_RESET_GOT,

@@ -206,6 +206,20 @@ TEST(no_agent)
 	close(l);
 }
 
+/* There is an agent, and nobody listens. */
+TEST(nobody_listens)
+{
+	struct end_options opt = fresh();
+	struct agent_daemon *daemon = agent_start(&opt);
+	int fd = client(0, 0);
+
+	ASSERT(daemon);
+	EXPECT_EQ(end_connect(fd, 'b', false, 9), -ECONNREFUSED);
+	EXPECT_EQ(reason_of(fd, NULL), QRDMA_REASON_PEER_ERROR);
+	close(fd);
+	agent_stop(daemon);
+}
+
 /* An agent of another network namespace is none here. */
 TEST(other_namespace)
 {

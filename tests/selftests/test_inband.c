@@ -225,6 +225,27 @@ TEST(nonsense)
 	close(listener);
 }
 
+/* Nobody listens there, whether or not somebody has the port: said at once, as TCP does. */
+TEST(nobody_listens)
+{
+	uint64_t sent = stat_of("refusals_sent"), code;
+	struct end_options opt = fresh();
+	int bound = CHECK(tls_socket('b', &opt)), fd;
+
+	for (int i = 0; i < 4; i++) {
+		opt.ipv6 = i == 3;
+		opt.seed = end_fresh_seed();
+		fd = CHECK(tls_socket('a', &opt));
+		EXPECT_EQ(end_connect(fd, 'b', opt.ipv6, i ? 9 : end_port(bound)), 0);
+		EXPECT_EQ(tls_client(fd, &opt), -ECONNREFUSED);
+		EXPECT_EQ(reason_of(fd, &code), QRDMA_REASON_PEER_ERROR);
+		EXPECT_EQ(code, 2);	/* CONNECTION_REFUSED */
+		close(fd);
+	}
+	EXPECT(stat_of("refusals_sent") >= sent + 4);
+	close(bound);
+}
+
 /* Nobody answers: connect() is over, the handshake is not. */
 TEST(silence)
 {
@@ -232,11 +253,13 @@ TEST(silence)
 	int fd, level;
 	char c;
 
+	ASSERT_EQ(shell("echo 0 >/sys/module/qrdma/parameters/reset_rate"), 0);
 	opt.config.connect_timeout = 300;
 	fd = CHECK(tls_socket('a', &opt));
 	EXPECT_EQ(end_connect(fd, 'b', false, 9), 0);
 	EXPECT_EQ(tls_send(fd, QRDMA_CRYPTO_INITIAL, "hello", 5), 5);
 	EXPECT_EQ(tls_recv(fd, &level, &c, 1, 0), -ETIMEDOUT);
+	ASSERT_EQ(shell("echo 500 >/sys/module/qrdma/parameters/reset_rate"), 0);
 	/* The same socket may try again. */
 	opt.seed = end_fresh_seed();
 	int listener = CHECK(tls_listener('b', &opt, 1));

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Answers to datagrams that belong to no connection. See answer.h.
+ */
+#include <linux/jiffies.h>
+#include <linux/moduleparam.h>
+#include <linux/wait.h>
+#include <net/net_namespace.h>
+
+#include "answer.h"
+#include "compat.h"
+
+/* the peer may have to be asked for its queue pairs first */
+#define ANSWER_MAX	64
+
+static uint reset_rate = 500;
+module_param(reset_rate, uint, 0644);
+MODULE_PARM_DESC(reset_rate, "stateless resets and refusals that may leave this host in a second, 0: none");
+
+static struct answer_state {
+	spinlock_t lock;	/* guards what follows */
+	struct list_head idle;
+	u32 nidle;
+	bool stopping;		/* or not yet started */
+	u32 count;		/* answers in this second */
+	unsigned long second;	/* jiffies when it began */
+	wait_queue_head_t all_idle;
+	struct qrdma_answer answer[ANSWER_MAX];
+} answers = {
+	.lock		= __SPIN_LOCK_UNLOCKED(answers.lock),
+	.idle		= LIST_HEAD_INIT(answers.idle),
+	.stopping	= true,		/* until it has started */
+	.all_idle	= __WAIT_QUEUE_HEAD_INITIALIZER(answers.all_idle),
+};
+
+static void answer_put(struct qrdma_answer *answer)
+{
+	if (!refcount_dec_and_test(&answer->refs))
+		return;
+	spin_lock_bh(&answers.lock);
+	list_add(&answer->node, &answers.idle);
+	if (++answers.nidle == ANSWER_MAX)
+		wake_up_all(&answers.all_idle);
+	spin_unlock_bh(&answers.lock);
+}
+
+/* Return: bytes of the datagram that has left, 0: none was to, or a negative errno. */
+static int answer_send(const struct qrdma_answer *answer, struct qrdma_peer *peer)
+{
+	struct qrdma_lane *lane = qrdma_device_lane(peer->dev, answer->from);
+	struct qrdma_ah *ah = qrdma_peer_ah(peer, 0, false);
+	struct qrdma_txbuf *buf;
+	int len, err;
+
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	buf = qrdma_lane_tx_get(lane);
+	if (!buf) {
+		qrdma_ah_put(ah);
+		return -ENOBUFS;
+	}
+	put_unaligned_be16(answer->from, buf->data);
+	put_unaligned_be16(answer->to, buf->data + 2);
+	len = answer->ops->make(answer, buf->data + QRDMA_PORT_HDR_LEN,
+				qrdma_lane_max_datagram(lane));
+	if (len > 0) {
+		err = qrdma_lane_tx_queue(lane, buf, QRDMA_PORT_HDR_LEN + len, ah, answer->qpn,
+					  peer->qkey);
+		if (err)
+			len = err;
+	}
+	qrdma_lane_tx_put(buf);
+	qrdma_lane_flush(lane);
+	qrdma_ah_put(ah);
+	return len;
+}
+
+static struct qrdma_answer *answer_of(struct qrdma_peer_user *user)
+{
+	return container_of(user, struct qrdma_answer, user);
+}
+
+static void answer_event(struct qrdma_peer_user *user, enum qrdma_peer_event event,
+			 struct qrdma_peer *peer, int err)
+{
+	struct qrdma_answer *answer = answer_of(user);
+
+	if (answer->ended || (event != QRDMA_PEER_READY && event != QRDMA_PEER_GONE))
+		return;
+	answer->ended = true;
+	if (event == QRDMA_PEER_READY)
+		err = answer_send(answer, peer);
+	if (err > 0)
+		qrdma_stat_inc(answer->ops->sent);
+	else if (err)
+		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);
+	qrdma_peer_user_cancel(user);
+	answer_put(answer);
+}
+
+static void answer_user_hold(struct qrdma_peer_user *user)
+{
+	refcount_inc(&answer_of(user)->refs);
+}
+
+static void answer_user_put(struct qrdma_peer_user *user)
+{
+	answer_put(answer_of(user));
+}
+
+static const struct qrdma_peer_user_ops answer_user_ops = {
+	.event	= answer_event,
+	.hold	= answer_user_hold,
+	.put	= answer_user_put,
+};
+
+/* An idle one, if it may be used now. */
+static struct qrdma_answer *answer_take(void)
+{
+	struct qrdma_answer *answer = NULL;
+
+	spin_lock(&answers.lock);
+	if (time_after(jiffies, answers.second + HZ)) {
+		answers.second = jiffies;
+		answers.count = 0;
+	}
+	if (!answers.stopping && answers.count < READ_ONCE(reset_rate))
+		answer = list_first_entry_or_null(&answers.idle, struct qrdma_answer, node);
+	if (answer) {
+		list_del(&answer->node);
+		answers.nidle--;
+		answers.count++;
+	}
+	spin_unlock(&answers.lock);
+	return answer;
+}
+
+/* The namespace of a datagram, with a reference, if it is still there. */
+static struct net *answer_net(const struct qrdma_rxbuf *rxbuf)
+{
+	struct net *net, *found = NULL;
+
+	rcu_read_lock();
+	for_each_net_rcu(net) {
+		if (net == rxbuf->net) {
+			found = maybe_get_net(net);
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+void qrdma_answer_begin(const struct qrdma_rxbuf *rxbuf, const struct qrdma_answer_ops *ops,
+			const void *cause, size_t len)
+{
+	const u8 *data = rxbuf->buf.data;
+	struct qrdma_answer *answer;
+	struct net *net;
+	int err;
+
+	if (WARN_ON_ONCE(len > QRDMA_ANSWER_CAUSE))
+		return;
+	answer = answer_take();
+	if (!answer) {
+		qrdma_stat_inc(QRDMA_STAT_RESET_HELD);
+		return;
+	}
+	refcount_set(&answer->refs, 1);
+	answer->ended = false;
+	net = answer_net(rxbuf);
+	if (!net) {
+		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);
+		answer_put(answer);
+		return;
+	}
+	answer->ops = ops;
+	memcpy(answer->cause, cause, len);
+	answer->qpn = rxbuf->src_qp;
+	answer->to = get_unaligned_be16(data);
+	answer->from = get_unaligned_be16(data + 2);
+	err = qrdma_peer_resolve(net, &rxbuf->daddr, &rxbuf->saddr, rxbuf->ifindex, &answer->user);
+	put_net(net);
+	if (err) {
+		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);
+		answer_put(answer);
+	}
+}
+
+void qrdma_answer_start(void)
+{
+	int i;
+
+	spin_lock_bh(&answers.lock);
+	for (i = 0; i < ANSWER_MAX; i++) {
+		qrdma_peer_user_init(&answers.answer[i].user, &answer_user_ops);
+		list_add(&answers.answer[i].node, &answers.idle);
+	}
+	answers.nidle = ANSWER_MAX;
+	answers.second = jiffies;
+	answers.stopping = false;
+	spin_unlock_bh(&answers.lock);
+}
+
+static bool answers_are_idle(void)
+{
+	bool idle;
+
+	spin_lock_bh(&answers.lock);
+	idle = answers.nidle == ANSWER_MAX;
+	spin_unlock_bh(&answers.lock);
+	return idle;
+}
+
+/* Each ends by itself: the peer is found, or is not, in the time that asking for it takes. */
+void qrdma_answer_stop(void)
+{
+	spin_lock_bh(&answers.lock);
+	answers.stopping = true;
+	spin_unlock_bh(&answers.lock);
+	wait_event(answers.all_idle, answers_are_idle());
+}
