@@ -76,7 +76,10 @@ static uint32_t number(struct message *m, int type)
 	return val;
 }
 
-/* Ask, and wait for the answer, which comes to the same place; events are passed over. */
+/*
+ * Ask, and wait for the answer, which comes to the same place; events are noted. One may come between
+ * the kernel's look at its queue and the answer that says that nothing waits.
+ */
 static int ask(struct agent *agent, struct message *m)
 {
 	unsigned int seq = ++agent->seq;
@@ -92,8 +95,10 @@ static int ask(struct agent *agent, struct message *m)
 			continue;
 		if (n < 0)
 			return -errno;
-		if (m->nlh.nlmsg_seq != seq)
+		if (m->nlh.nlmsg_seq != seq) {
+			agent->missed = true;
 			continue;
+		}
 		if (m->nlh.nlmsg_type == NLMSG_ERROR)
 			return ((struct nlmsgerr *)NLMSG_DATA(&m->nlh))->error;
 		return 1;
@@ -176,8 +181,11 @@ int agent_accept(struct agent *agent, struct agent_job *job)
 	struct message m;
 	int err;
 
-	begin(&m, agent->family, QRDMA_CMD_ACCEPT);
-	err = ask_with_answer(agent, &m);
+	do {
+		agent->missed = false;
+		begin(&m, agent->family, QRDMA_CMD_ACCEPT);
+		err = ask_with_answer(agent, &m);
+	} while (err == -EAGAIN && agent->missed);
 	if (err)
 		return err;
 	job->fd = number(&m, QRDMA_A_ACCEPT_FD);

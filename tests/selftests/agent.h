@@ -16,6 +16,7 @@ struct agent {
 	int family;
 	unsigned int group;
 	unsigned int seq;
+	bool missed;	/* an event came in front of an answer: look again */
 };
 
 /* What QRDMA_CMD_ACCEPT answers */
