@@ -49,6 +49,25 @@ SCENE(connect_arguments)
 	say("bad-fd", connect_to(-1, 'b', 9));
 }
 
+/* Nobody listens there. */
+SCENE(connect_refused)
+{
+	int fd = open_socket(0);
+	char c;
+
+	say("connect", connect_to(fd, 'b', 9));
+	say_bits("bits", bits(fd));
+	say_err("error", error_of(fd));
+	say("send", send(fd, &c, 1, MSG_NOSIGNAL));
+	say("again", connect_to(fd, 'b', 9));
+	fd = open_socket(O_NONBLOCK);
+	say("non-blocking", connect_to(fd, 'b', 9));
+	say_bits("non-blocking-bits", bits_until(fd, POLLERR));
+	say_err("non-blocking-error", error_of(fd));
+	say_err("non-blocking-error-again", error_of(fd));
+	say_bits("non-blocking-bits-after", bits(fd));
+}
+
 /* A host that does not answer: contract.sh made a way to it that ends nowhere. */
 static int connect_nowhere(int fd)
 {
