@@ -53,7 +53,6 @@ agent_up() { # certificate and key of this host
 	key = $DEMO_CERTS/$1.key
 	trust = $DEMO_CERTS/ca.pem
 	END
-	mkdir -p /var/lib/qrdma
 	socat -u UNIX-RECV:/tmp/ready OPEN:/tmp/ready.log,creat,append &
 	wait_until 60 test -S /tmp/ready
 	NOTIFY_SOCKET=/tmp/ready userspace/build/qrdmad --config /tmp/qrdmad.conf &

@@ -246,22 +246,28 @@ static void test_host_key(void)
 	uint8_t key[HOSTKEY_LEN];
 	uint8_t again[HOSTKEY_LEN];
 	struct stat st;
-	char *file = strdup(path("host.key"));
+	char *folder = strdup(path("state"));
+	char *file = strdup(path("state/host.key"));
 	bool made;
 
 	unlink(file);
+	rmdir(folder);
 	check(!hostkey_load(file, key, &made) && made && !stat(file, &st) && (st.st_mode & 0777) == 0600 &&
 	      st.st_size == 65, "a host key is made", "");
+	check(!stat(folder, &st) && (st.st_mode & 0777) == 0700, "and its folder", "");
 	check(!hostkey_load(file, again, &made) && !made && !memcmp(key, again, sizeof(key)), "and stays", "");
 	chmod(file, 0640);
 	check(hostkey_load(file, again, &made) == -EACCES, "one that others can read is not used", "");
-	put("host.key", "0123", 0600);
+	put("state/host.key", "0123", 0600);
 	check(hostkey_load(file, again, &made) == -EINVAL, "nor half a one", "");
-	put("host.key", "zz0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n", 0600);
+	put("state/host.key", "zz0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n", 0600);
 	check(hostkey_load(file, again, &made) == -EINVAL, "nor one that is none", "");
 	unlink(file);
+	rmdir(folder);
+	check(hostkey_load(path("state/deeper/host.key"), key, &made) == -ENOENT && !made,
+	      "the folder of the folder is not", "");
 	free(file);
-	check(hostkey_load("/nonexistent/key", key, &made) == -ENOENT && !made, "a folder that is not there", "");
+	free(folder);
 }
 
 /* More sections than there may be. */

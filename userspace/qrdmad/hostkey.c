@@ -67,6 +67,17 @@ static int write_all(int fd, const char *text, size_t len)
 	return fsync(fd) ? -errno : 0;
 }
 
+/* The folder of the file; that it could not be made is found out with the file. */
+static void make_place(const char *file)
+{
+	const char *end = strrchr(file, '/');
+	char *dir = end && end > file ? strndup(file, end - file) : NULL;
+
+	if (dir)
+		mkdir(dir, 0700);
+	free(dir);
+}
+
 /* It appears whole or not at all, and never in place of another's. */
 static int hostkey_write(const char *file, const uint8_t key[HOSTKEY_LEN])
 {
@@ -104,6 +115,7 @@ int hostkey_load(const char *file, uint8_t key[HOSTKEY_LEN], bool *made)
 		return err;
 	if (getrandom(key, HOSTKEY_LEN, 0) != HOSTKEY_LEN)
 		return -EIO;
+	make_place(file);
 	err = hostkey_write(file, key);
 	/* another one was quicker */
 	if (err == -EEXIST)
