@@ -149,7 +149,7 @@ int qrdma_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		level = qrdma_inband_level(msg);
 		if (level < 0 && level != -ENOENT)
 			return level;
-		/* Of the socket's own level none means anything here, but what is none is an error. */
+		/* No option of SOL_SOCKET means anything here, but what is none is an error. */
 		ret = sock_cmsg_send(sk, msg, &cookie);
 		if (ret)
 			return ret;

@@ -3,7 +3,8 @@
  * Sockets of AF_QRDMA seen from outside: NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY.
  *
  * A dump tells the listeners and connections of the caller's network namespace, those too whose
- * program has closed them and which still deliver. No privilege is needed, and nothing secret is in it.
+ * program has closed them and which still deliver. No privilege is needed, and nothing secret is
+ * in it.
  */
 #ifndef _UAPI_LINUX_QRDMA_DIAG_H
 #define _UAPI_LINUX_QRDMA_DIAG_H

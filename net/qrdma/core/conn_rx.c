@@ -536,12 +536,15 @@ static enum qrdma_drop conn_rx_level_check(struct qrdma_conn *conn, struct qrdma
 
 /*
  * Out of band the ends begin in no order: what a client has said before the server was there is
- * lost, and the server, who then speaks first, waits for it (design D16).
+ * lost, and the server, who then speaks first, waits for it. One who had it would have
+ * acknowledged it within max_ack_delay; what is younger may be under way.
  */
-static void conn_rx_first(struct qrdma_conn *conn)
+static void conn_rx_first(struct qrdma_conn *conn, u64 now)
 {
-	if (!conn->server && !conn->hs)
-		qrdma_recovery_kick(&conn->recovery);
+	struct qrdma_recovery *r = &conn->recovery;
+
+	if (!conn->server && !conn->hs && now - r->app.last_sent > r->max_ack_delay)
+		qrdma_recovery_kick(r);
 }
 
 /* The packet verified and is new: follow the keys, check it, apply it. */
@@ -586,7 +589,7 @@ static enum qrdma_drop conn_rx_process(struct qrdma_conn *conn, struct qrdma_rx 
 	if (drop != QRDMA_DROP_NONE)
 		return drop;
 	if (unlikely(first))
-		conn_rx_first(conn);
+		conn_rx_first(conn, now);
 	conn->n.received++;
 	conn->n.bytes_received += rx->wire;
 	/* a frame of it may have ended its own level, or the connection */
