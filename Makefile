@@ -13,7 +13,7 @@ J ?= $(shell nproc)
 export FUZZ_SECONDS SIM_SCENARIOS
 
 .PHONY: all help setup module userspace kernels core core-big sim fuzz kunit selftests \
-	selftests-san demo bench bench-quick lint check check-kernels build-kernels clean
+	selftests-san demo demo-begins bench bench-quick lint check check-kernels build-kernels clean
 
 all: module userspace
 
@@ -67,7 +67,10 @@ selftests-san: userspace
 	@tests/vm/selftests --kernel san --short $(T)
 
 ## demo           a real file between two machines, and what the wire saw
-demo: module userspace
+demo-begins:
+	@echo "demo: building the module and the programs; minutes, the first time ..."
+
+demo: demo-begins module userspace
 	@tests/demo/run.sh
 
 ## bench          compare with TCP+TLS, kTLS, RC+TLS and the limits, by counting
@@ -85,7 +88,7 @@ bench-quick: module userspace
 lint: setup
 	@tests/lint/run.sh
 
-## check          all of the above; the last line counts
+## check          all tests, and the lint (Documentation/testing.md); the last line counts
 check:
 	@scripts/check.sh
 
@@ -97,8 +100,8 @@ build-kernels: setup
 check-kernels: userspace
 	@tests/vm/newer.sh check
 
-## clean          remove build/
+## clean          remove what was built, but for the cache
 clean:
 	rm -rf build
-	@for d in userspace tests/core tests/sim tests/fuzz tests/selftests tests/bench; do \
+	@for d in userspace tests/core tests/userspace tests/sim tests/fuzz tests/selftests tests/bench; do \
 		[ ! -e $$d/Makefile ] || $(MAKE) -s -C $$d clean; done

@@ -177,7 +177,7 @@ def without_hardware(figure):
 
 
 class Targets:
-    """design.md section 5: each with what was measured beside it."""
+    """Each with what was measured beside it."""
 
     def __init__(self, grouped):
         self.figure = {case: Figure(group) for case, group in grouped.items()}

@@ -16,6 +16,7 @@ sum() { sha256sum <"$1" | cut -d' ' -f1; }
 
 # The control of the experiment: what goes in clear over this link is seen by the capture.
 clear_send() {
+	step "sending $(basename "$DEMO_CLEAR") in clear, by TCP: the control of the experiment"
 	vm-barrier clear-listening
 	socat -u "FILE:$DEMO_CLEAR" "TCP:$B4:7001"
 	vm-barrier clear-done
@@ -91,10 +92,10 @@ redis_use() {
 	vm-barrier redis-up
 	[ "$(redis_cli set demo:key "$DEMO_SECRET")" = OK ] || guest_fail "redis does not take a value"
 	[ "$(redis_cli get demo:key)" = "$DEMO_SECRET" ] || guest_fail "redis does not return it"
-	step "qrdma-run redis-benchmark, 4 clients:"
+	step "qrdma-run redis-benchmark, 4 clients, between emulated processors:"
 	$RUN redis-benchmark -h "$B4" -p 6379 -c 4 -n 2000 -d 100 -t set,get -q | tr '\r' '\n' | grep 'per second' ||
 		guest_fail "the benchmark failed"
-	redis_cli subscribe nothing >/dev/null &
+	$RUN redis-cli -h "$B4" -p 6379 subscribe nothing >/dev/null &
 	SUBSCRIBER=$!
 	wait_until 60 sh -c "$SS -H | grep -q ':6379 '"
 	vm-barrier redis-talks
@@ -102,6 +103,7 @@ redis_use() {
 	$SS -ai
 	vm-barrier redis-done
 	kill $SUBSCRIBER
+	wait $SUBSCRIBER || true
 	redis_cli shutdown nosave || guest_fail "redis does not end"
 	agent_down
 }
@@ -129,6 +131,7 @@ else
 fi
 vm-barrier back
 link_clear
+step "no loss from here on"
 if [ "$1" = a ]; then redis_use; else redis_serve; fi
 qrdma_unload
 topology_down

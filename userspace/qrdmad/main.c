@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	log_set_prefix(getenv("JOURNAL_STREAM"));
 	notify_start();
 	/* before the first file is read: what cannot be read so, could not be on a reload */
-	err = opt.check ? 0 : rights_master();
+	err = rights_master();
 	if (err) {
 		log_line(LOG_ERROR, "cannot give up rights: %s", strerror(-err));
 		return 1;

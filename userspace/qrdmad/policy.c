@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See policy.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <string.h>
+#include <unistd.h>
 #include "policy.h"
 
 /* Credentials are made once for each set of sources. */
@@ -117,6 +119,23 @@ static int read_psk(const struct place *place, struct qrdma_cred *cred, const st
 	}
 }
 
+/* libqrdma does not tell which of the two files it was, nor why. */
+static int unreadable(const struct place *place, char *why, const char *certificate, const char *key)
+{
+	const char *file = certificate;
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		close(fd);
+		file = key;
+		fd = open(file, O_RDONLY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return bad(place, why, "%s cannot be read: %s", file, g_strerror(errno));
+	close(fd);
+	return bad(place, why, "certificate %s or key %s cannot be read", certificate, key);
+}
+
 static int read_files(const struct place *place, struct qrdma_cred *cred, const struct settings *s, char *why)
 {
 	int err;
@@ -126,7 +145,7 @@ static int read_files(const struct place *place, struct qrdma_cred *cred, const 
 	if (s->certificate) {
 		err = qrdma_cred_set_x509(cred, s->certificate, s->key);
 		if (err == -ENOENT)
-			return bad(place, why, "certificate %s or key %s cannot be read", s->certificate, s->key);
+			return unreadable(place, why, s->certificate, s->key);
 		if (err)
 			return bad(place, why, "certificate %s: no PEM, or key %s is not its own", s->certificate,
 				   s->key);
