@@ -48,6 +48,12 @@ static int ncaptured;
 
 enum drop { RUNT, HEADER, UNKNOWN, PORT, CONNECTION, FAILED, RECEIVED, DROPS };
 
+/*
+ * What becomes of a packet that nobody with the keys has sealed: it does not verify, or else it
+ * claims the next keys, which a connection that is hardly used has not derived.
+ */
+#define NOT_OURS	(1U << FAILED | 1U << CONNECTION)
+
 static const char * const drop_names[] = { "runts", "no header", "unknown id", "wrong port",
 					   "dropped by the connection", "not verified",
 					   "received at all" };
@@ -295,7 +301,7 @@ TEST_TIMEOUT(forged, 600)
 	int i;
 
 	begin(false);
-	expect_begin(&expect, COUNT, 1U << FAILED);
+	expect_begin(&expect, COUNT, NOT_OURS);
 	for (i = 0; i < COUNT; i++) {
 		short_packet(&msg, PORTS + 40 + 80 * i);
 		send_one(&msg);
@@ -382,7 +388,7 @@ TEST_TIMEOUT(replays, 600)
 	}
 	expect_end(&expect, "packets of the client, cut off");
 
-	expect_begin(&expect, CAPTURED, 1U << FAILED);
+	expect_begin(&expect, CAPTURED, NOT_OURS);
 	for (i = 0; i < CAPTURED; i++) {
 		msg = captured[i];
 		msg.data[msg.len - 1] ^= 1;
@@ -456,7 +462,7 @@ TEST_TIMEOUT(over_ipv6, 600)
 	int i;
 
 	begin(true);
-	expect_begin(&expect, COUNT, 1U << FAILED);
+	expect_begin(&expect, COUNT, NOT_OURS);
 	for (i = 0; i < COUNT; i++) {
 		short_packet(&msg, 300);
 		send_one(&msg);

@@ -17,8 +17,9 @@ fact() { # fact TEXT COMMAND...
 }
 fails() { ! "$@"; }
 
-# transfer TEXT SERVER-OPTIONS -- CLIENT-OPTIONS: a file there and another back. The client may come first: it repeats
-# what nobody has answered.
+listening() { "$QRDMA_REPO/userspace/build/qrdma-ss" -Hl | grep -q ":$1 "; }
+
+# transfer TEXT SERVER-OPTIONS -- CLIENT-OPTIONS: a file there and another back.
 transfer() {
 	_text=$1
 	_server=
@@ -28,6 +29,7 @@ transfer() {
 	PORT=$((PORT + 1))
 	$CAT --in-band -l $_server -i $DIR/b -o $DIR/got.b "$B4" $PORT 2>$DIR/server.err &
 	_pid=$!
+	wait_until 60 listening $PORT || return 1
 	"$CAT" --in-band "$@" -i $DIR/a -o $DIR/got.a "$B4" $PORT 2>$DIR/client.err || return 1
 	wait $_pid && cmp $DIR/a $DIR/got.b && cmp $DIR/b $DIR/got.a
 }
