@@ -52,7 +52,7 @@ enum drop { RUNT, HEADER, UNKNOWN, PORT, CONNECTION, FAILED, RECEIVED, DROPS };
  * What becomes of a packet that nobody with the keys has sealed: it does not verify, or else it
  * claims the next keys, which a connection that is hardly used has not derived.
  */
-#define NOT_OURS	(1U << FAILED | 1U << CONNECTION)
+enum { NOT_OURS = 1U << FAILED | 1U << CONNECTION };
 
 static const char * const drop_names[] = { "runts", "no header", "unknown id", "wrong port",
 					   "dropped by the connection", "not verified",
