@@ -177,13 +177,6 @@ static bool child_adopt(struct qrdma_listener *parent, struct qrdma_child *child
 	return open;
 }
 
-static void cid_of(struct qrdma_cid *cid, const u8 *data, u8 len)
-{
-	memset(cid, 0, sizeof(*cid));
-	cid->len = len;
-	memcpy(cid->data, data, len);
-}
-
 /* A client's first packet: make the socket that answers. */
 static int child_make(struct qrdma_listener *parent, const struct qrdma_rxbuf *rxbuf,
 		      const struct qrdma_hdr *hdr)
@@ -202,8 +195,8 @@ static int child_make(struct qrdma_listener *parent, const struct qrdma_rxbuf *r
 		return -ENOMEM;
 	}
 	child->qs = qs;
-	cid_of(&first, hdr->dcid, hdr->dcid_len);
-	cid_of(&peer, hdr->scid, hdr->scid_len);
+	qrdma_cid_set(&first, hdr->dcid, hdr->dcid_len);
+	qrdma_cid_set(&peer, hdr->scid, hdr->scid_len);
 	lock_sock(&qs->sk);
 	err = child_name(qs, parent->qs, rxbuf);
 	if (!err)

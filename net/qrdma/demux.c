@@ -139,12 +139,11 @@ struct qrdma_sock *qrdma_demux_find_first(const u8 *cid, u32 len)
 {
 	struct qrdma_sock *qs = NULL;
 	struct qrdma_inband *inband;
-	struct qrdma_cid key = {};
+	struct qrdma_cid key;
 
 	if (len > sizeof(key.data))
 		return NULL;
-	key.len = len;
-	memcpy(key.data, cid, len);
+	qrdma_cid_set(&key, cid, len);
 	rcu_read_lock();
 	inband = rhashtable_lookup(&demux_first_table, &key, demux_first_params);
 	if (inband && refcount_inc_not_zero(&inband->qs->sk.sk_refcnt))

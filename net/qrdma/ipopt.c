@@ -234,7 +234,7 @@ int qrdma_ipopt_set(struct qrdma_sock *qs, int level, int optname, sockptr_t opt
 	bool v6only = level == SOL_IPV6 && optname == IPV6_V6ONLY;
 	int row = ipopt_find(qs, level, optname), err;
 	s32 val = 0;
-	u8 byte;
+	u8 byte = 0;
 
 	err = ipopt_set_other(qs, level, optname, optval, optlen);
 	if (err <= 0)
@@ -244,7 +244,6 @@ int qrdma_ipopt_set(struct qrdma_sock *qs, int level, int optname, sockptr_t opt
 	if (row < 0 && !(v6only && qs->ipv6))
 		return row;
 	if (level == SOL_IP && optlen < sizeof(val)) {
-		byte = 0;
 		if (optlen && copy_from_sockptr(&byte, optval, sizeof(byte)))
 			return -EFAULT;
 		val = byte;
@@ -311,7 +310,6 @@ static void ipopt_info_conn(struct qrdma_sock *qs, struct tcp_info *info)
 		info->tcpi_unacked = div_u64(stats.in_flight + stats.max_datagram - 1,
 					     stats.max_datagram);
 	}
-	info->tcpi_lost = 0;
 	info->tcpi_total_retrans = min_t(u64, stats.lost, U32_MAX);
 	info->tcpi_bytes_acked = stats.bytes_acked;
 	info->tcpi_bytes_received = stats.bytes_delivered;

@@ -99,18 +99,12 @@ static const struct qrdma_answer_ops refuse_ops = {
 	.sent	= QRDMA_STAT_REFUSED,
 };
 
-static void refuse_cid(struct qrdma_cid *cid, const u8 *data, u8 len)
-{
-	cid->len = len;
-	memcpy(cid->data, data, len);
-}
-
 void qrdma_refuse_answer(const struct qrdma_rxbuf *rxbuf, const struct qrdma_hdr *hdr)
 {
-	struct refuse_cause cause = {};
+	struct refuse_cause cause;
 
 	BUILD_BUG_ON(sizeof(cause) > QRDMA_ANSWER_CAUSE);
-	refuse_cid(&cause.dcid, hdr->dcid, hdr->dcid_len);
-	refuse_cid(&cause.scid, hdr->scid, hdr->scid_len);
+	qrdma_cid_set(&cause.dcid, hdr->dcid, hdr->dcid_len);
+	qrdma_cid_set(&cause.scid, hdr->scid, hdr->scid_len);
 	qrdma_answer_begin(rxbuf, &refuse_ops, &cause, sizeof(cause));
 }

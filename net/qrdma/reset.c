@@ -123,11 +123,9 @@ int qrdma_reset_start(void)
 	if (!err)
 		err = qrdma_hkdf_key(&reset_kdf, reset_key, sizeof(reset_key));
 	memzero_explicit(reset_key, sizeof(reset_key));
-	if (err) {
+	if (err)
 		qrdma_hkdf_free(&reset_kdf);
-		return err;
-	}
-	return 0;
+	return err;
 }
 
 void qrdma_reset_stop(void)

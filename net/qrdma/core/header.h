@@ -49,6 +49,19 @@ struct qrdma_cid {
 	u8 data[QRDMA_CID_MAX];
 };
 
+/**
+ * qrdma_cid_set() - from bytes of a packet
+ * @cid: result; zero behind its bytes, so that it may be the key of a hash
+ * @data: the bytes
+ * @len: number of them, up to QRDMA_CID_MAX
+ */
+static inline void qrdma_cid_set(struct qrdma_cid *cid, const u8 *data, u8 len)
+{
+	memset(cid, 0, sizeof(*cid));
+	cid->len = len;
+	memcpy(cid->data, data, len);
+}
+
 static inline bool qrdma_cid_equal(const struct qrdma_cid *a, const struct qrdma_cid *b)
 {
 	return a->len == b->len && !memcmp(a->data, b->data, a->len);
