@@ -20,7 +20,7 @@ selftests selftests-san newer"
 # stage NAME: "LIMIT COMMAND", the limit in seconds: a test that hangs fails.
 stage() {
 	case $1 in
-	setup) echo 1200 scripts/setup.sh ;;
+	setup) echo 1200 scripts/setup.sh packages image programs ;;
 	build) echo 900 make all ;;
 	kernels) echo 3600 tests/vm/kernel.sh dir kunit ;;
 	lint) echo 900 tests/lint/run.sh ;;

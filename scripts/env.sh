@@ -31,3 +31,11 @@ stock_series() {
 stock_dir() {
 	echo "$CACHE/stock/$(stock_release)_$(stock_version)"
 }
+
+# program_dir NAME: where a program of scripts/programs is unpacked, or failure
+program_dir() {
+	set -- "$CACHE/programs/$1"_*
+	[ -d "$1" ] || return 1
+	shift $(($# - 1))
+	echo "$1"
+}

@@ -4,11 +4,12 @@
 # and the kernel image that the test machines boot.  Called by make; does
 # nothing, quickly, when nothing is missing.
 #
-# usage: setup.sh [packages] [image] [source] [source:SUITE] [big]
+# usage: setup.sh [packages] [image] [programs] [source] [source:SUITE] [big]
 #        (default: packages image)
 #
-# "image" and the sources go to the cache directory (see scripts/env.sh);
-# nothing of it is installed.  "source" prints the directory of the kernel
+# "image", "programs" (scripts/programs) and the sources go to the cache
+# directory (see scripts/env.sh); nothing of it is installed.  "programs" exits
+# 4 when one of them cannot be had.  "source" prints the directory of the kernel
 # source of the stock kernel's version, "source:SUITE" that of the kernel in
 # another Debian suite ("trixie", "testing"), which exits 4 when the machine's
 # mirror does not have it.
@@ -39,12 +40,13 @@ apt_update() {
 	as_root $APT update >&2 || say "apt-get update: some lists failed, going on"
 }
 
-wanted_packages() {
-	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$REPO/scripts/packages"
+# The lines of scripts/packages or scripts/programs
+wanted_from() {
+	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$REPO/scripts/$1"
 }
 
 missing_packages() {
-	wanted_packages | sort >"$tmp/wanted"
+	wanted_from packages | sort >"$tmp/wanted"
 	# shellcheck disable=SC2046
 	dpkg-query -W -f '${db:Status-Status} ${Package}\n' $(cat "$tmp/wanted") 2>/dev/null |
 		sed -n 's/^installed //p' | sort >"$tmp/have"
@@ -76,16 +78,20 @@ setup_big() {
 		install --no-install-recommends $BIG_PACKAGES >&2 || exit 4
 }
 
-# fetch_deb PACKAGE VERSION DIR: the contents of a package, not installed.
+# fetch_debs DIR PACKAGE[=VERSION]...: the contents of packages, not installed.
 # DIR appears only when it is complete.
-fetch_deb() {
+fetch_debs() {
+	target=$1
+	shift
 	work=$CACHE/fetch.$$
 	rm -rf "$work"
-	mkdir -p "$work/root" "$(dirname "$3")"
-	(cd "$work" && $APT download "$1=$2" >&2) || { rm -rf "$work"; return 1; }
-	dpkg-deb -x "$work"/*.deb "$work/root"
+	mkdir -p "$work/root" "$(dirname "$target")"
+	(cd "$work" && $APT download "$@" >&2) || { rm -rf "$work"; return 1; }
+	for deb in "$work"/*.deb; do
+		dpkg-deb -x "$deb" "$work/root"
+	done
 	chmod -R u+rwX "$work/root"
-	mv -T "$work/root" "$3" 2>/dev/null || [ -d "$3" ]
+	mv -T "$work/root" "$target" 2>/dev/null || [ -d "$target" ]
 	rm -rf "$work"
 }
 
@@ -96,7 +102,7 @@ setup_image() {
 	if [ ! -e "$dir/lib/modules/$rel/modules.dep.bin" ]; then
 		rm -rf "$dir"
 		ver=$(stock_version)
-		if ! fetch_deb "linux-image-$rel" "$ver" "$dir"; then
+		if ! fetch_debs "$dir" "linux-image-$rel=$ver"; then
 			# Lists too old, or the archive moved on and dropped
 			# that version: then headers and image move together.
 			apt_update
@@ -105,11 +111,47 @@ setup_image() {
 			rel=$(stock_release)
 			ver=$(stock_version)
 			dir=$(stock_dir)
-			fetch_deb "linux-image-$rel" "$ver" "$dir" ||
+			fetch_debs "$dir" "linux-image-$rel=$ver" ||
 				die "cannot fetch linux-image-$rel $ver"
 		fi
 		PATH=$PATH:/sbin:/usr/sbin depmod -b "$dir" "$rel"
 	fi
+}
+
+# What ldd does not find for the programs below a directory
+lost_libraries() {
+	find "$1" -type f -perm -u=x \( -path '*/bin/*' -o -path '*/sbin/*' \) -exec ldd {} \; 2>/dev/null |
+		sed -n 's/^[[:space:]]*\([^ ]*\) => not found$/\1/p' | sort -u | tr '\n' ' '
+}
+
+# setup_program NAME [PACKAGE...]: unpacked into the directory that program_dir prints
+setup_program() {
+	! program_dir "$1" >/dev/null || return 0
+	ver=$(apt-cache show --no-all-versions "$1" 2>/dev/null | sed -n 's/^Version: //p')
+	[ -n "$ver" ] || return 1
+	dir=$CACHE/programs/$1_${ver#*:}
+	fetch_debs "$dir" "$@" || return 1
+	lost=$(lost_libraries "$dir")
+	[ -z "$lost" ] || {
+		rm -rf "$dir"
+		say "$1 needs libraries that are not in scripts/packages: $lost"
+		return 1
+	}
+}
+
+setup_programs() {
+	wanted_from programs >"$tmp/programs"
+	bad=
+	while read -r line; do
+		# The first failure may be that of lists too old.
+		# shellcheck disable=SC2086
+		setup_program $line </dev/null || { apt_update && setup_program $line; } </dev/null ||
+			bad="$bad ${line%% *}"
+	done <"$tmp/programs"
+	[ -z "$bad" ] || {
+		say "cannot have these programs:$bad"
+		exit 4
+	}
 }
 
 # unpack_source SERIES VERSION: the tree out of a fetched linux-source package.
@@ -133,9 +175,9 @@ setup_source() {
 	if [ ! -e "$dir/Makefile" ]; then
 		deb=$CACHE/source/deb-$series-$ver
 		rm -rf "$dir" "$deb"
-		fetch_deb "linux-source-$series" "$ver" "$deb" || {
+		fetch_debs "$deb" "linux-source-$series=$ver" || {
 			apt_update
-			fetch_deb "linux-source-$series" "$ver" "$deb"
+			fetch_debs "$deb" "linux-source-$series=$ver"
 		} || die "cannot fetch linux-source-$series $ver"
 		unpack_source "$series" "$ver"
 	fi
@@ -216,7 +258,7 @@ setup_suite_source() {
 		deb=$CACHE/source/deb-$series-$ver
 		rm -rf "$dir" "$deb"
 		APT="apt_suite $1 apt-get -y"
-		fetch_deb "linux-source-$series" "$ver" "$deb" || {
+		fetch_debs "$deb" "linux-source-$series=$ver" || {
 			rm -f "$CACHE/suite/$1/kernel"
 			say "cannot fetch linux-source-$series $ver"
 			exit 4
@@ -231,7 +273,7 @@ trap 'rm -rf "$tmp"' EXIT
 [ $# -gt 0 ] || set -- packages image
 for part; do
 	case $part in
-	packages|image|source|big) "setup_$part" ;;
+	packages|image|programs|source|big) "setup_$part" ;;
 	source:*) setup_suite_source "${part#source:}" ;;
 	*) die "unknown part: $part" ;;
 	esac
