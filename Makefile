@@ -13,7 +13,7 @@ J ?= $(shell nproc)
 export FUZZ_SECONDS SIM_SCENARIOS
 
 .PHONY: all help setup module userspace kernels core core-big sim fuzz kunit selftests \
-	selftests-san demo demo-begins bench bench-quick lint check check-kernels build-kernels clean
+	selftests-san programs demo demo-begins bench bench-quick lint check check-kernels build-kernels clean
 
 all: module userspace
 
@@ -65,6 +65,10 @@ selftests: userspace
 ## selftests-san  the same, shortened, on the sanitizer kernel
 selftests-san: userspace
 	@tests/vm/selftests --kernel san --short $(T)
+
+## programs       the tests with unmodified programs, in their long version
+programs: userspace
+	@tests/vm/selftests --kernel stock --long $(or $(T),$(patsubst tests/selftests/%.sh,%,$(wildcard tests/selftests/prog_*.sh)))
 
 ## demo           a real file between two machines, and what the wire saw
 demo-begins:

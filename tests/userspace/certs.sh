@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # Makes the test certificates in the folder $1: an authority, a server and a client of it, an expired server, a
-# server of an authority that nobody trusts, and a client that has the name of the server.
+# server of an authority that nobody trusts, a client that has the name of the server, and one for each of the test
+# machines (tests/vm), which is both.
 set -eu
 cd "$1"
 
@@ -27,3 +28,5 @@ make_cert client ca "${valid}dns_name = \"client.test\"\ntls_www_client\n"
 make_cert expired ca "activation_date = \"2020-01-01\"\nexpiration_date = \"2020-02-01\"\n$server"
 make_cert untrusted stranger "$valid$server"
 make_cert namesake ca "${valid}dns_name = \"server.test\"\ntls_www_client\n"
+make_cert host-a ca "${valid}ip_address = \"10.9.0.1\"\nip_address = \"fd09::1\"\n"
+make_cert host-b ca "${valid}ip_address = \"10.9.0.2\"\nip_address = \"fd09::2\"\n"

@@ -21,7 +21,6 @@ ready() {
 together() {
 	[ "$QRDMA_HOSTS" -gt 1 ] || return "$2"
 	vm-put "$1-$QRDMA_HOST" "$2"
-	if [ "$QRDMA_HOST" = a ]; then other=b; else other=a; fi
 	theirs=$(vm-get "$1-$other") || return 1
 	vm-barrier "$1-done"
 	case $2:$theirs in
@@ -41,10 +40,36 @@ report() {
 	esac
 }
 
+# Ends the process $2 when the other host's part of the test $1 has ended badly: nobody comes to its barriers any more.
+watch_other() {
+	case $(vm-get "$1-$other" 2>/dev/null) in
+	0|4) ;;
+	*) echo "# host $other has failed" && kill "$2" ;;
+	esac
+}
+
+# guarded NAME SECONDS
+guarded() {
+	set -- "$1" timeout -k 5 "$2" "$QRDMA_REPO/tests/selftests/$1.sh"
+	if [ "$QRDMA_HOSTS" -lt 2 ]; then
+		shift
+		"$@" 2>&1
+		return
+	fi
+	(shift; exec "$@" 2>&1) &
+	test=$!
+	watch_other "$1" $test &
+	watch=$!
+	wait $test
+	rc=$?
+	kill $watch 2>/dev/null
+	return $rc
+}
+
 run_test() {
 	echo "qrdma-vm: test $1" >/dev/kmsg
 	{
-		(ready) && timeout -k 5 "$2" "$QRDMA_REPO/tests/selftests/$1.sh" 2>&1
+		(ready) && guarded "$1" "$2"
 		echo $? >"/run/vm/rc-$1"
 	} | sed -u 's/^/    /'
 	together "$1" "$(cat "/run/vm/rc-$1")"
@@ -67,6 +92,7 @@ clean_up() {
 	[ "$QRDMA_KERNEL" != stock ] || modprobe -r rdma_rxe
 }
 
+if [ "$QRDMA_HOST" = a ]; then other=b; else other=a; fi
 n=0
 bad=0
 echo "TAP version 13"
