@@ -28,6 +28,7 @@
 #define QRDMA_DATAGRAM_MIN	512	/* bytes: a path that takes less is no path */
 #define QRDMA_RESET_TOKEN_LEN	16	/* RFC 9000 s10.3 */
 #define QRDMA_RESET_LEN_MIN	21	/* smallest stateless reset, RFC 9000 s10.3 */
+#define QRDMA_RESET_LIKE	(QRDMA_CID_LEN + 22) /* bytes of a packet at least, s10.3 */
 #define QRDMA_RETRY_TAG_LEN	16	/* RFC 9001 s5.8 */
 #define QRDMA_HP_SAMPLE_LEN	16	/* RFC 9001 s5.4.2 */
 

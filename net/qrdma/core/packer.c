@@ -380,11 +380,17 @@ static void packer_write_header(struct packer *p, u8 *pkt, u32 head, bool phase,
 	qrdma_hdr_set_length(&hdr, pkt, payload_len + QRDMA_TAG_LEN);
 }
 
-/* Bytes of payload at least, when it is written in place. */
+/*
+ * Bytes of payload at least: the sample of header protection has to be there, and a stateless reset of the peer's
+ * must be able to look like our packets. (An acknowledgment alone is not padded: it would count as in flight.)
+ */
 static u32 packer_least(const struct packer *p, u32 hdr_len, u32 pn_len)
 {
-	u32 least = QRDMA_SAMPLE_LEAST - pn_len, other = p->base + hdr_len + QRDMA_TAG_LEN;
+	u32 least = QRDMA_SAMPLE_LEAST - pn_len, other = hdr_len + QRDMA_TAG_LEN;
 
+	if ((p->pkt.flags & QRDMA_SENT_ELICITING) && other < QRDMA_RESET_LIKE)
+		least = max_t(u32, least, QRDMA_RESET_LIKE - other);
+	other += p->base;
 	if (p->expand && other < QRDMA_PATH_EXPAND)
 		least = max(least, min_t(u32, p->room, QRDMA_PATH_EXPAND - other));
 	return least;
@@ -407,10 +413,14 @@ static void packer_seal(struct packer *p, struct qrdma_slot *slot, bool phase, u
 	op->pkt = tx->data + p->base;
 	op->hdr_len = packer_head(p, pn_len);
 	op->pn_off = op->hdr_len - pn_len;
+	least = packer_least(p, op->hdr_len, pn_len);
 	if (op->nseg) {
+		if (unlikely(len < least) && op->nseg < QRDMA_SEG_MAX) {
+			qrdma_writer_zero(&p->w, least - len);
+			len = least;
+		}
 		packer_flush(p);
 	} else {
-		least = packer_least(p, op->hdr_len, pn_len);
 		qrdma_writer_init(&w, op->pkt + op->hdr_len, tx->cap - p->base - op->hdr_len);
 		qrdma_writer_bytes(&w, tx->scratch, len);
 		if (len < least) {
