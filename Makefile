@@ -13,7 +13,8 @@ J ?= $(shell nproc)
 export FUZZ_SECONDS SIM_SCENARIOS
 
 .PHONY: all help setup module userspace kernels core core-big sim fuzz kunit selftests \
-	selftests-san programs demo demo-begins bench bench-quick lint check check-kernels build-kernels clean
+	selftests-san programs demo demo-begins bench bench-quick install install-dkms lint check check-kernels \
+	build-kernels clean
 
 all: module userspace
 
@@ -87,6 +88,16 @@ bench: module userspace
 bench-quick: module userspace
 	@$(MAKE) -s -C tests/bench
 	@tests/bench/bench.py --quick $(if $(RECORD),--record)
+
+## install        module for the running kernel (RELEASE=: another), programs,
+##                library, the agent's unit (PREFIX=, DESTDIR=)
+install:
+	@scripts/install.sh module
+	@$(MAKE) -s -C userspace install
+
+## install-dkms   the module by DKMS, for this kernel and those to come
+install-dkms:
+	@scripts/install.sh dkms
 
 ## lint           layers, sizes, lone headers, checkpatch, sparse, W=1
 lint: setup

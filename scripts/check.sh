@@ -14,7 +14,7 @@ REPO=$(cd "$(dirname "$0")/.." && pwd)
 . "$REPO/scripts/env.sh"
 cd "$REPO" || exit 1
 LOGS=build/check
-ALL="setup build kernels lint core core-big userspace sim fuzz kunit demo \
+ALL="setup build kernels lint core core-big userspace install sim fuzz kunit demo \
 selftests selftests-san newer"
 
 # stage NAME: "LIMIT COMMAND", the limit in seconds: a test that hangs fails.
@@ -27,6 +27,7 @@ stage() {
 	core) echo 900 make core ;;
 	core-big) echo 900 tests/core/big.sh ;;
 	userspace) echo 600 make -s -C tests/userspace run ;;
+	install) echo 900 tests/install.sh ;;
 	sim) echo 1200 make sim ;;
 	fuzz) echo $((900 + ${FUZZ_SECONDS:-60} * 6)) make fuzz ;;
 	kunit) echo 1500 tests/kunit/run.sh ;;

@@ -6,7 +6,7 @@
 #        OBJ=net/qrdma/x.o module.sh KERNEL     that object alone
 #
 # KERNEL is a name that tests/vm/kernel.sh knows, or the directory of a kernel
-# build tree or headers.  With --kunit the unit tests are in the module, and
+# build tree or headers, for which no modules of tests are built.  With --kunit the unit tests are in the module, and
 # it is built in build/module/NAME-kunit.  The build directory is a farm of
 # links to the sources, so kernels do not disturb each other and the work tree
 # stays clean.
@@ -24,8 +24,9 @@ fi
 kernel=$1
 shift
 
+tools=m
 case $kernel in
-*/*) tree=$kernel; name=${QRDMA_BUILD_NAME:-custom} ;;
+*/*) tree=$kernel; name=${QRDMA_BUILD_NAME:-custom}; tools=${QRDMA_BUILD_NAME:+m} ;;
 stock) tree=/usr/src/linux-headers-$(stock_release); name=stock ;;
 *) tree=$("$REPO/tests/vm/kernel.sh" dir "$kernel")/build; name=$kernel ;;
 esac
@@ -58,4 +59,4 @@ done
 find "$out" -xtype l -delete
 
 # No vmlinux, no type information for modules: saying so keeps make silent.
-make -s -C "$tree" M="$out" CONFIG_DEBUG_INFO_BTF_MODULES= ${kunit:+QRDMA_KUNIT=1} "$@" ${OBJ:-modules}
+make -s -C "$tree" M="$out" CONFIG_DEBUG_INFO_BTF_MODULES= QRDMA_TOOLS="$tools" ${kunit:+QRDMA_KUNIT=1} "$@" ${OBJ:-modules}
