@@ -426,6 +426,22 @@ static void sock_close_begin(struct qrdma_sock *qs)
 	qrdma_output_run(qs, QRDMA_EV_TX);
 }
 
+/*
+ * Until what was written is delivered, for as long as SO_LINGER allows or until a signal comes. Under the socket lock,
+ * which is let go of meanwhile.
+ */
+static void sock_wait_settled(struct sock *sk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (timeo && !signal_pending(current)) {
+		if (sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_state) != TCP_FIN_WAIT1, &wait))
+			break;
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
 static int qrdma_release(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
@@ -441,7 +457,7 @@ static int qrdma_release(struct socket *sock)
 	lock_sock(sk);
 	if (qs->live) {
 		sock_close_begin(qs);
-		sk_stream_wait_close(sk, timeo);
+		sock_wait_settled(sk, timeo);
 	}
 	qrdma_link_let_go(qs);
 	release_sock(sk);
