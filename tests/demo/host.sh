@@ -4,11 +4,10 @@
 # what it got. Second act: "b" serves redis, "a" is its client; neither program knows of AF_QRDMA.
 set -eu
 . tests/vm/guest/lib.sh
+. tests/vm/guest/programs.sh
 CAT=userspace/build/qrdma-cat
-OPTS="--ca $DEMO_CERTS/ca.pem --timeout 60 -v"
+OPTS="--ca $QRDMA_CERTS/ca.pem --timeout 60 -v"
 GOT=/tmp/demo.got
-RUN=userspace/build/qrdma-run
-SS=userspace/build/qrdma-ss
 
 step() { echo "== $QRDMA_HOST: $*"; }
 listening() { ss -Hltn "sport = :$1" | grep -q .; }
@@ -31,7 +30,7 @@ clear_receive() {
 }
 
 serve() { # qrdma-cat as a server; arguments are those of the transfer
-	$CAT -l $OPTS --cert "$DEMO_CERTS/server.pem" --key "$DEMO_CERTS/server.key" "$@" 7000 &
+	$CAT -l $OPTS --cert "$QRDMA_CERTS/server.pem" --key "$QRDMA_CERTS/server.key" "$@" 7000 &
 	wait_until 60 listening 7000
 	vm-barrier serving
 	wait $! || guest_fail "the server's transfer failed"
@@ -42,41 +41,15 @@ call() { # and as a client
 	$CAT $OPTS --name server.test "$@" "$B4" 7000 || guest_fail "the client's transfer failed"
 }
 
-# Both ends show certificates: the policy of the agent, who runs the handshakes.
-agent_up() { # certificate and key of this host
-	cat >/tmp/qrdmad.conf <<-END
-	[server]
-	certificate = $DEMO_CERTS/$1.pem
-	key = $DEMO_CERTS/$1.key
-	trust = $DEMO_CERTS/ca.pem
-	[client]
-	certificate = $DEMO_CERTS/$1.pem
-	key = $DEMO_CERTS/$1.key
-	trust = $DEMO_CERTS/ca.pem
-	END
-	socat -u UNIX-RECV:/tmp/ready OPEN:/tmp/ready.log,creat,append &
-	wait_until 60 test -S /tmp/ready
-	NOTIFY_SOCKET=/tmp/ready userspace/build/qrdmad --config /tmp/qrdmad.conf &
-	AGENT=$!
-	wait_until 60 grep -q READY=1 /tmp/ready.log || guest_fail "qrdmad does not begin"
-}
-
-agent_down() {
-	kill $AGENT
-	wait $AGENT || guest_fail "qrdmad did not end well"
-}
-
-redis_cli() { $RUN redis-cli -h "$B4" -p 6379 "$@"; }
-
-redis_listens() { $SS -Hl | grep -q ":6379 "; }
+redis_cli() { run redis-cli -h "$B4" -p 6379 "$@"; }
 
 redis_serve() {
-	agent_up server
+	agent_up
 	# the server's program, in the package that starts no daemon when it is installed
 	ln -s "$(command -v redis-check-rdb)" /tmp/redis-server
 	$RUN /tmp/redis-server --bind "$B4" --port 6379 --save '' --appendonly no --protected-mode no >/tmp/redis.log &
 	REDIS=$!
-	wait_until 60 redis_listens || guest_fail "redis does not listen on AF_QRDMA"
+	wait_until 60 listens 6379 || guest_fail "redis does not listen on AF_QRDMA"
 	step "qrdma-run redis-server listens"
 	vm-barrier redis-up
 	vm-barrier redis-talks
@@ -88,12 +61,12 @@ redis_serve() {
 }
 
 redis_use() {
-	agent_up client
+	agent_up
 	vm-barrier redis-up
 	[ "$(redis_cli set demo:key "$DEMO_SECRET")" = OK ] || guest_fail "redis does not take a value"
 	[ "$(redis_cli get demo:key)" = "$DEMO_SECRET" ] || guest_fail "redis does not return it"
 	step "qrdma-run redis-benchmark, 4 clients, between emulated processors:"
-	$RUN redis-benchmark -h "$B4" -p 6379 -c 4 -n 2000 -d 100 -t set,get -q | tr '\r' '\n' | grep 'per second' ||
+	run redis-benchmark -h "$B4" -p 6379 -c 4 -n 2000 -d 100 -t set,get -q | tr '\r' '\n' | grep 'per second' ||
 		guest_fail "the benchmark failed"
 	$RUN redis-cli -h "$B4" -p 6379 subscribe nothing >/dev/null &
 	SUBSCRIBER=$!

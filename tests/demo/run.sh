@@ -20,7 +20,7 @@ sh tests/userspace/certs.sh "$OUT/certs"
 
 say "demo: two emulated machines boot ($(basename "$FILE")); this takes a minute or two ..."
 tests/vm/vm run --hosts 2 --timeout 900 --pcap "$OUT/wire.pcap" \
-	--env DEMO_FILE="$FILE" --env DEMO_CLEAR="$CLEAR" --env DEMO_CERTS="$OUT/certs" --env DEMO_SECRET="$SECRET" \
+	--env DEMO_FILE="$FILE" --env DEMO_CLEAR="$CLEAR" --env QRDMA_CERTS="$OUT/certs" --env DEMO_SECRET="$SECRET" \
 	--a 'sh tests/demo/host.sh a' --b 'sh tests/demo/host.sh b'
 tests/demo/wire.py "$OUT/wire.pcap" --sealed "$FILE" --clear "$CLEAR" --secret demo:key --secret "$SECRET" --secret key:__rand_int__
 say "demo: done. The capture is build/demo/wire.pcap."
