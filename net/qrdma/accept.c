@@ -12,6 +12,8 @@
 #include "input.h"
 #include "ipopt.h"
 #include "link.h"
+#include "refuse.h"
+#include "retry.h"
 #include "sockopt.h"
 
 /*
@@ -43,6 +45,7 @@ static void child_look(struct sock *sk)
 		} else if (child_presentable(qs)) {
 			child->ready = true;
 			list_move_tail(&child->list, &parent->ready);
+			qrdma_listen_young(parent, -1);
 			wake = &parent->qs->sk;
 		}
 	}
@@ -169,6 +172,7 @@ static bool child_adopt(struct qrdma_listener *parent, struct qrdma_child *child
 	open = parent->open;
 	if (open) {
 		list_add_tail(&child->list, &parent->young);
+		qrdma_listen_young(parent, 1);
 		parent->count++;
 	}
 	spin_unlock_bh(&parent->lock);
@@ -177,9 +181,12 @@ static bool child_adopt(struct qrdma_listener *parent, struct qrdma_child *child
 	return open;
 }
 
-/* A client's first packet: make the socket that answers. */
+/*
+ * A client's first packet: make the socket that answers. @odcid: where its very first one went to,
+ * NULL: there was no Retry. @validated: its address is known to be its own.
+ */
 static int child_make(struct qrdma_listener *parent, const struct qrdma_rxbuf *rxbuf,
-		      const struct qrdma_hdr *hdr)
+		      const struct qrdma_hdr *hdr, const struct qrdma_cid *odcid, bool validated)
 {
 	struct qrdma_cid first, peer;
 	struct qrdma_child *child;
@@ -200,7 +207,7 @@ static int child_make(struct qrdma_listener *parent, const struct qrdma_rxbuf *r
 	lock_sock(&qs->sk);
 	err = child_name(qs, parent->qs, rxbuf);
 	if (!err)
-		err = qrdma_inband_server(qs, &first, &peer);
+		err = qrdma_inband_server(qs, &first, &peer, odcid, validated);
 	if (!err)
 		err = qrdma_link_open(qs);
 	if (err) {
@@ -243,11 +250,47 @@ static void accept_bury(struct qrdma_listener *listener)
 	list_for_each_entry_safe(child, next, &listener->young, list) {
 		if (READ_ONCE(child->qs->sk.sk_state) == TCP_CLOSE) {
 			list_move(&child->list, &dead);
+			qrdma_listen_young(listener, -1);
 			listener->count--;
 		}
 	}
 	spin_unlock_bh(&listener->lock);
 	children_bury(&dead);
+}
+
+/*
+ * A client that is not known yet: its socket, with a reference, or NULL: it has to come again, or
+ * has come in vain. What was not answered is counted.
+ */
+static struct qrdma_sock *accept_client(struct qrdma_listener *listener,
+					const struct qrdma_rxbuf *rxbuf,
+					const struct qrdma_hdr *hdr)
+{
+	struct sock *sk = &listener->qs->sk;
+	enum qrdma_retry_verdict verdict;
+	struct qrdma_cid odcid;
+	int err;
+
+	if (accept_full(listener) || qrdma_device_rx_low(rxbuf->lane->dev)) {
+		qrdma_stat_inc(QRDMA_STAT_LISTEN_FULL);
+		return NULL;
+	}
+	verdict = qrdma_retry_look(rxbuf, hdr, &odcid);
+	if (verdict == QRDMA_RETRY_INVALID) {
+		qrdma_refuse_answer(rxbuf, hdr, QRDMA_ERR_INVALID_TOKEN);
+		return NULL;
+	}
+	if (verdict == QRDMA_RETRY_NONE && qrdma_listen_loaded(listener)) {
+		qrdma_retry_answer(sock_net(sk), rxbuf, hdr, READ_ONCE(sk->sk_bound_dev_if));
+		return NULL;
+	}
+	err = child_make(listener, rxbuf, hdr, verdict == QRDMA_RETRY_BACK ? &odcid : NULL,
+			 verdict != QRDMA_RETRY_NONE);
+	if (err) {
+		qrdma_stat_inc(QRDMA_STAT_RX_NOMEM);
+		return NULL;
+	}
+	return qrdma_demux_find_first(hdr->dcid, hdr->dcid_len);
 }
 
 /* The reference to @rxbuf is used up. */
@@ -265,19 +308,10 @@ static void accept_datagram(struct qrdma_listener *listener, struct qrdma_rxbuf 
 	}
 	/* Of several datagrams of one client the first has made the socket. */
 	qs = qrdma_demux_find_first(hdr.dcid, hdr.dcid_len);
-	if (!qs) {
-		if (accept_full(listener) || qrdma_device_rx_low(rxbuf->lane->dev)) {
-			qrdma_stat_inc(QRDMA_STAT_LISTEN_FULL);
-			goto drop;
-		}
-		if (child_make(listener, rxbuf, &hdr)) {
-			qrdma_stat_inc(QRDMA_STAT_RX_NOMEM);
-			goto drop;
-		}
-		qs = qrdma_demux_find_first(hdr.dcid, hdr.dcid_len);
-		if (!qs)
-			goto drop;
-	}
+	if (!qs)
+		qs = accept_client(listener, rxbuf, &hdr);
+	if (!qs)
+		goto drop;
 	qrdma_input_give(qs, rxbuf);
 	return;
 drop:
@@ -322,6 +356,7 @@ void qrdma_accept_stop(struct qrdma_sock *qs)
 	spin_lock_bh(&listener->lock);
 	list_splice_init(&listener->young, &orphans);
 	list_splice_init(&listener->ready, &orphans);
+	qrdma_listen_young(listener, -listener->nyoung);
 	listener->count = 0;
 	spin_unlock_bh(&listener->lock);
 	children_bury(&orphans);

@@ -26,11 +26,14 @@
 #include "inband.h"
 #include "input.h"
 #include "link.h"
+#include "listen.h"
 #include "output.h"
 #include "recvmsg.h"
 #include "reset.h"
+#include "retry.h"
 #include "sendmsg.h"
 #include "sockopt.h"
+#include "token.h"
 
 static struct proto qrdma_prot = {
 	.name		= "QRDMA",
@@ -647,15 +650,24 @@ static int __init qrdma_init(void)
 	err = qrdma_crypto_start();
 	if (err)
 		return err;
-	err = qrdma_agent_start(&qrdma_genlink_agents);
+	err = qrdma_token_start();
 	if (err)
 		goto err_crypto;
-	err = qrdma_inband_start();
+	err = qrdma_agent_start(&qrdma_genlink_agents);
+	if (err)
+		goto err_token;
+	err = qrdma_purse_start();
 	if (err)
 		goto err_agent;
+	err = qrdma_retry_start();
+	if (err)
+		goto err_purse;
+	err = qrdma_listen_start();
+	if (err)
+		goto err_retry;
 	err = qrdma_sock_start();
 	if (err)
-		goto err_inband;
+		goto err_listen;
 	err = qrdma_demux_start();
 	if (err)
 		goto err_sock;
@@ -695,10 +707,16 @@ err_demux:
 	qrdma_demux_stop();
 err_sock:
 	qrdma_sock_stop();
-err_inband:
-	qrdma_inband_stop();
+err_listen:
+	qrdma_listen_stop();
+err_retry:
+	qrdma_retry_stop();
+err_purse:
+	qrdma_purse_stop();
 err_agent:
 	qrdma_agent_stop();
+err_token:
+	qrdma_token_stop();
 err_crypto:
 	qrdma_crypto_stop();
 	return err;
@@ -715,8 +733,11 @@ static void __exit qrdma_exit(void)
 	qrdma_output_stop();
 	qrdma_demux_stop();
 	qrdma_sock_stop();
-	qrdma_inband_stop();
+	qrdma_listen_stop();
+	qrdma_retry_stop();
+	qrdma_purse_stop();
 	qrdma_agent_stop();
+	qrdma_token_stop();
 	qrdma_crypto_stop();
 }
 

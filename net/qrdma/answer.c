@@ -45,9 +45,9 @@ static void answer_put(struct qrdma_answer *answer)
 }
 
 /* Return: bytes of the datagram that has left, 0: none was to, or a negative errno. */
-static int answer_send(const struct qrdma_answer *answer, struct qrdma_peer *peer)
+static int answer_send(const struct qrdma_answer_text *text, struct qrdma_peer *peer)
 {
-	struct qrdma_lane *lane = qrdma_device_lane(peer->dev, answer->from);
+	struct qrdma_lane *lane = qrdma_device_lane(peer->dev, text->from);
 	struct qrdma_ah *ah = qrdma_peer_ah(peer, 0, false);
 	struct qrdma_txbuf *buf;
 	int len, err;
@@ -59,12 +59,12 @@ static int answer_send(const struct qrdma_answer *answer, struct qrdma_peer *pee
 		qrdma_ah_put(ah);
 		return -ENOBUFS;
 	}
-	put_unaligned_be16(answer->from, buf->data);
-	put_unaligned_be16(answer->to, buf->data + 2);
-	len = answer->ops->make(answer, buf->data + QRDMA_PORT_HDR_LEN,
-				qrdma_lane_max_datagram(lane));
+	put_unaligned_be16(text->from, buf->data);
+	put_unaligned_be16(text->to, buf->data + 2);
+	len = text->ops->make(text->cause, buf->data + QRDMA_PORT_HDR_LEN,
+			      qrdma_lane_max_datagram(lane));
 	if (len > 0) {
-		err = qrdma_lane_tx_queue(lane, buf, QRDMA_PORT_HDR_LEN + len, ah, answer->qpn,
+		err = qrdma_lane_tx_queue(lane, buf, QRDMA_PORT_HDR_LEN + len, ah, text->qpn,
 					  peer->qkey);
 		if (err)
 			len = err;
@@ -73,6 +73,15 @@ static int answer_send(const struct qrdma_answer *answer, struct qrdma_peer *pee
 	qrdma_lane_flush(lane);
 	qrdma_ah_put(ah);
 	return len;
+}
+
+/* @err: of answer_send(), or why there was none */
+static void answer_count(const struct qrdma_answer_text *text, int err)
+{
+	if (err > 0)
+		qrdma_stat_inc(text->ops->sent);
+	else if (err)
+		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);
 }
 
 static struct qrdma_answer *answer_of(struct qrdma_peer_user *user)
@@ -89,11 +98,8 @@ static void answer_event(struct qrdma_peer_user *user, enum qrdma_peer_event eve
 		return;
 	answer->ended = true;
 	if (event == QRDMA_PEER_READY)
-		err = answer_send(answer, peer);
-	if (err > 0)
-		qrdma_stat_inc(answer->ops->sent);
-	else if (err)
-		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);
+		err = answer_send(&answer->text, peer);
+	answer_count(&answer->text, err);
 	qrdma_peer_user_cancel(user);
 	answer_put(answer);
 }
@@ -115,23 +121,24 @@ static const struct qrdma_peer_user_ops answer_user_ops = {
 };
 
 /* An idle one, if it may be used now. */
-static struct qrdma_answer *answer_take(void)
+static struct qrdma_answer *answer_take(bool modest)
 {
+	u32 spare = modest ? ANSWER_MAX / 2 : 0;
 	struct qrdma_answer *answer = NULL;
 
-	spin_lock(&answers.lock);
+	spin_lock_bh(&answers.lock);
 	if (time_after(jiffies, answers.second + HZ)) {
 		answers.second = jiffies;
 		answers.count = 0;
 	}
-	if (!answers.stopping && answers.count < READ_ONCE(reset_rate))
+	if (!answers.stopping && answers.count < READ_ONCE(reset_rate) && answers.nidle > spare)
 		answer = list_first_entry_or_null(&answers.idle, struct qrdma_answer, node);
 	if (answer) {
 		list_del(&answer->node);
 		answers.nidle--;
 		answers.count++;
 	}
-	spin_unlock(&answers.lock);
+	spin_unlock_bh(&answers.lock);
 	return answer;
 }
 
@@ -151,17 +158,32 @@ static struct net *answer_net(const struct qrdma_rxbuf *rxbuf)
 	return found;
 }
 
-void qrdma_answer_begin(const struct qrdma_rxbuf *rxbuf, const struct qrdma_answer_ops *ops,
-			const void *cause, size_t len)
+static bool answer_write(struct qrdma_answer_text *text, const struct qrdma_rxbuf *rxbuf,
+			 const struct qrdma_answer_ops *ops, const void *cause, size_t len)
 {
 	const u8 *data = rxbuf->buf.data;
+
+	if (WARN_ON_ONCE(len > QRDMA_ANSWER_CAUSE))
+		return false;
+	text->ops = ops;
+	memcpy(text->cause, cause, len);
+	text->qpn = rxbuf->src_qp;
+	text->to = get_unaligned_be16(data);
+	text->from = get_unaligned_be16(data + 2);
+	return true;
+}
+
+void qrdma_answer_begin(const struct qrdma_rxbuf *rxbuf, const struct qrdma_answer_ops *ops,
+			const void *cause, size_t len, int ifindex)
+{
+	struct qrdma_answer_text text;
 	struct qrdma_answer *answer;
 	struct net *net;
 	int err;
 
-	if (WARN_ON_ONCE(len > QRDMA_ANSWER_CAUSE))
+	if (!answer_write(&text, rxbuf, ops, cause, len))
 		return;
-	answer = answer_take();
+	answer = answer_take(ops->modest);
 	if (!answer) {
 		qrdma_stat_inc(QRDMA_STAT_RESET_HELD);
 		return;
@@ -174,17 +196,50 @@ void qrdma_answer_begin(const struct qrdma_rxbuf *rxbuf, const struct qrdma_answ
 		answer_put(answer);
 		return;
 	}
-	answer->ops = ops;
-	memcpy(answer->cause, cause, len);
-	answer->qpn = rxbuf->src_qp;
-	answer->to = get_unaligned_be16(data);
-	answer->from = get_unaligned_be16(data + 2);
-	err = qrdma_peer_resolve(net, &rxbuf->daddr, &rxbuf->saddr, rxbuf->ifindex, &answer->user);
+	answer->text = text;
+	err = qrdma_peer_resolve(net, &rxbuf->daddr, &rxbuf->saddr, ifindex, &answer->user);
 	put_net(net);
 	if (err) {
 		qrdma_stat_inc(QRDMA_STAT_RESET_FAILED);
 		answer_put(answer);
 	}
+}
+
+bool qrdma_answer_now(struct net *net, const struct qrdma_rxbuf *rxbuf,
+		      const struct qrdma_answer_ops *ops, const void *cause, size_t len,
+		      int ifindex)
+{
+	struct qrdma_answer_text text;
+	struct qrdma_peer *peer;
+
+	peer = qrdma_peer_known(net, &rxbuf->daddr, &rxbuf->saddr, ifindex);
+	if (!peer)
+		return false;
+	if (answer_write(&text, rxbuf, ops, cause, len))
+		answer_count(&text, answer_send(&text, peer));
+	qrdma_peer_put(peer);
+	return true;
+}
+
+static void answer_sealed(struct qrdma_aead_op *op, int err)
+{
+	struct qrdma_answer_packet *packet = container_of(op, struct qrdma_answer_packet, tx.op);
+
+	packet->err = err;
+	complete(&packet->sealed);
+}
+
+int qrdma_answer_seal(struct qrdma_answer_packet *packet)
+{
+	int err;
+
+	init_completion(&packet->sealed);
+	packet->tx.op.done = answer_sealed;
+	err = packet->tx.aead->seal(&packet->tx.op);
+	if (err != -EINPROGRESS)
+		return err;
+	wait_for_completion(&packet->sealed);
+	return packet->err;
 }
 
 void qrdma_answer_start(void)

@@ -3,18 +3,21 @@
  * Answers to datagrams that belong to no connection: the way back to their sender, and how many of
  * them leave this host.
  *
- * Owns: the answers under way. What they say is reset.c's and refuse.c's affair. Called by: these
- * (softirq), peer.c (the way to the sender; kworker).
+ * Owns: the answers under way. What they say is the affair of reset.c, refuse.c and retry.c. Called
+ * by: these (softirq, kworker), peer.c (the way to the sender; kworker).
  *
  * Bounds: so many a second leave this host (module parameter reset_rate), and few are under way,
- * whoever asks; all others are counted and forgotten. Who makes an answer sees to it that it is
- * shorter than its cause, and that none of them is answered in turn.
+ * whoever asks; all others are counted and forgotten. What is said at once to a host that is known,
+ * in the caller's own time, is bounded by that time alone. Who makes an answer sees to it that it
+ * is shorter than its cause, and that none of them is answered in turn.
  */
 #ifndef QRDMA_ANSWER_H
 #define QRDMA_ANSWER_H
 
+#include <linux/completion.h>
 #include <linux/refcount.h>
 
+#include "core/packer.h"
 #include "peer.h"
 #include "pool.h"
 #include "stat.h"
@@ -22,17 +25,33 @@
 /* bytes of what an answer is made from */
 #define QRDMA_ANSWER_CAUSE	64
 
-struct qrdma_answer;
-
 /**
  * struct qrdma_answer_ops - a kind of answer; process context, may sleep
- * @make: write the QUIC datagram, at most @cap bytes. Return: bytes; 0: there is nothing to be said
- *	any more; a negative errno
+ * @make: write the QUIC datagram, at most @cap bytes, from a copy of its cause of any alignment.
+ *	Return: bytes; 0: there is nothing to be said any more; a negative errno
  * @sent: counts those that have left
+ * @modest: leaves half of the places to others
  */
 struct qrdma_answer_ops {
-	int (*make)(const struct qrdma_answer *answer, u8 *data, u32 cap);
+	int (*make)(const u8 *cause, u8 *data, u32 cap);
 	enum qrdma_stat_item sent;
+	bool modest;
+};
+
+/**
+ * struct qrdma_answer_text - what is to be said, and to whom
+ * @ops: the kind
+ * @cause: what it is made from
+ * @qpn: queue pair that the datagram came from
+ * @from: port that the datagram was sent to
+ * @to: port that it came from
+ */
+struct qrdma_answer_text {
+	const struct qrdma_answer_ops *ops;
+	u8 cause[QRDMA_ANSWER_CAUSE];
+	u32 qpn;
+	u16 from;
+	u16 to;
 };
 
 /**
@@ -41,11 +60,7 @@ struct qrdma_answer_ops {
  * @node: on the list of idle ones
  * @refs: one for the event that ends it, and those of @user
  * @ended: the event has been; event() only
- * @ops: what it says
- * @cause: what it is made from
- * @qpn: queue pair that the datagram came from
- * @from: port that the datagram was sent to
- * @to: port that it came from
+ * @text: what it says
  *
  * Owned by: the list of idle ones, else its references.
  */
@@ -54,11 +69,19 @@ struct qrdma_answer {
 	struct list_head node;
 	refcount_t refs;
 	bool ended;
-	const struct qrdma_answer_ops *ops;
-	u8 cause[QRDMA_ANSWER_CAUSE];
-	u32 qpn;
-	u16 from;
-	u16 to;
+	struct qrdma_answer_text text;
+};
+
+/**
+ * struct qrdma_answer_packet - a packet in the making
+ * @tx: it
+ * @sealed: by an asynchronous AEAD
+ * @err: its result
+ */
+struct qrdma_answer_packet {
+	struct qrdma_tx tx;
+	struct completion sealed;
+	int err;
 };
 
 /** qrdma_answer_start() - before the first datagram */
@@ -73,10 +96,34 @@ void qrdma_answer_stop(void);
  * @ops: how
  * @cause: what @ops needs to know
  * @len: its bytes, at most QRDMA_ANSWER_CAUSE
+ * @ifindex: net device that its sender is behind, 0: the route decides
  *
- * Context: softirq.
+ * Context: any but hard interrupt.
  */
 void qrdma_answer_begin(const struct qrdma_rxbuf *rxbuf, const struct qrdma_answer_ops *ops,
-			const void *cause, size_t len);
+			const void *cause, size_t len, int ifindex);
+
+/**
+ * qrdma_answer_now() - the same at once, if its sender is a host that we know
+ * @net: namespace of the datagram
+ * @rxbuf: it; stays the caller's
+ * @ops: how
+ * @cause: what @ops needs to know
+ * @len: its bytes, at most QRDMA_ANSWER_CAUSE
+ * @ifindex: as in qrdma_answer_begin()
+ *
+ * Context: process, sleeps. Return: false: we do not know it.
+ */
+bool qrdma_answer_now(struct net *net, const struct qrdma_rxbuf *rxbuf,
+		      const struct qrdma_answer_ops *ops, const void *cause, size_t len,
+		      int ifindex);
+
+/**
+ * qrdma_answer_seal() - for @make: seal a packet
+ * @packet: @tx is built but for its @op.done
+ *
+ * Context: process, sleeps. Return: 0 or what the AEAD says.
+ */
+int qrdma_answer_seal(struct qrdma_answer_packet *packet);
 
 #endif /* QRDMA_ANSWER_H */

@@ -18,26 +18,13 @@
 #include "input.h"
 #include "output.h"
 #include "reset.h"
+#include "retry.h"
 
 /* Most handshake bytes of one sendmsg() */
 #define INBAND_WRITE_MAX	(16 << 10)
 
 /* TLS alert of one who cannot go on (RFC 8446 s6.2) */
 #define INBAND_INTERNAL_ERROR	80
-
-/* Key of the tags of Retry packets; the same for all */
-static struct qrdma_slot *inband_retry;
-
-int qrdma_inband_start(void)
-{
-	return qrdma_initial_retry_slot(&inband_retry);
-}
-
-void qrdma_inband_stop(void)
-{
-	qrdma_kernel_aead.slot_put(inband_retry);
-	inband_retry = NULL;
-}
 
 /*
  * Making
@@ -83,6 +70,8 @@ err_free:
 int qrdma_inband_client(struct qrdma_sock *qs)
 {
 	struct qrdma_setup *setup = &qs->setup;
+	struct in6_addr server;
+	int err;
 
 	setup->role = QRDMA_ROLE_CLIENT;
 	/* The stream is ours to open; more than that one the application asked for. */
@@ -92,11 +81,20 @@ int qrdma_inband_client(struct qrdma_sock *qs)
 	setup->local.present &= ~BIT_ULL(QRDMA_TP_STATELESS_RESET_TOKEN);
 	inband_random_cid(&setup->scid);
 	inband_random_cid(&setup->dcid);
-	return inband_make(qs, &setup->dcid);
+	err = inband_make(qs, &setup->dcid);
+	if (err)
+		return err;
+	qrdma_addr_to_in6(&qs->remote, &server);
+	qs->inband->token = qrdma_purse_take(sock_net(&qs->sk), &server,
+					     qrdma_addr_port(&qs->remote));
+	if (qs->inband->token)
+		qrdma_stat_inc(QRDMA_STAT_TOKEN_SPENT);
+	return 0;
 }
 
 int qrdma_inband_server(struct qrdma_sock *qs, const struct qrdma_cid *first,
-			const struct qrdma_cid *peer)
+			const struct qrdma_cid *peer, const struct qrdma_cid *odcid,
+			bool validated)
 {
 	struct qrdma_setup *setup = &qs->setup;
 	int err;
@@ -109,19 +107,32 @@ int qrdma_inband_server(struct qrdma_sock *qs, const struct qrdma_cid *first,
 	setup->local.present |= BIT_ULL(QRDMA_TP_STATELESS_RESET_TOKEN);
 	setup->dcid = *peer;
 	err = inband_make(qs, first);
-	if (!err)
-		qs->inband->first = *first;
-	return err;
+	if (err)
+		return err;
+	qs->inband->first = *first;
+	qs->inband->odcid = odcid ? *odcid : *first;
+	qs->inband->retried = odcid;
+	qs->inband->validated = validated;
+	return 0;
 }
 
 void qrdma_inband_config(const struct qrdma_sock *qs, struct qrdma_hs_config *hs)
 {
+	const struct qrdma_inband *inband = qs->inband;
+
 	memset(hs, 0, sizeof(*hs));
 	hs->timeout = (u64)qs->setup.config.connect_timeout * NSEC_PER_MSEC;
-	if (qs->setup.role == QRDMA_ROLE_SERVER)
-		hs->odcid = &qs->inband->first;
-	else
-		hs->retry = inband_retry;
+	if (qs->setup.role == QRDMA_ROLE_SERVER) {
+		hs->odcid = &inband->odcid;
+		hs->retry_scid = inband->retried ? &inband->first : NULL;
+		hs->validated = inband->validated;
+		return;
+	}
+	hs->retry = qrdma_retry_slot();
+	if (inband->token) {
+		hs->token = inband->token->token;
+		hs->token_len = inband->token->len;
+	}
 }
 
 /* Give a key away, or drop it. */
@@ -154,6 +165,9 @@ int qrdma_inband_begin(struct qrdma_sock *qs)
 {
 	int err = inband_install_initial(qs, qs->inband->slot);
 
+	/* The engine has a copy. */
+	kfree(qs->inband->token);
+	qs->inband->token = NULL;
 	if (qs->inband->agent)
 		qs->inband->agent->attempt = qs->attempt;
 	if (!err)
@@ -175,6 +189,7 @@ void qrdma_inband_rekey(struct qrdma_sock *qs)
 
 	if (!qs->live || !qs->conn || !qs->inband)
 		return;
+	qrdma_stat_inc(QRDMA_STAT_RETRY_GOT);
 	cid = qrdma_conn_initial_cid(qs->conn);
 	err = qrdma_initial_slots(cid->data, cid->len, &slot[1], &slot[0]);
 	if (!err)
@@ -198,6 +213,7 @@ void qrdma_inband_free(struct qrdma_sock *qs)
 	}
 	qrdma_kernel_aead.slot_put(inband->slot[0]);
 	qrdma_kernel_aead.slot_put(inband->slot[1]);
+	kfree(inband->token);
 	WRITE_ONCE(qs->inband, NULL);
 	kfree_rcu(inband, rcu);
 }
@@ -236,6 +252,17 @@ int qrdma_inband_secret(struct qrdma_sock *qs, const struct qrdma_crypto_secret 
 	return 0;
 }
 
+/* For the client's next connection. One that cannot be made is only not there. */
+static void inband_give_token(struct qrdma_sock *qs)
+{
+	u8 token[QRDMA_TOKEN_LEN];
+	struct in6_addr client;
+
+	qrdma_addr_to_in6(&qs->remote, &client);
+	if (!qrdma_retry_next(&client, token))
+		qrdma_conn_give_token(qs->conn, token, sizeof(token));
+}
+
 int qrdma_inband_result(struct qrdma_sock *qs, const struct qrdma_handshake_result *result)
 {
 	int err = inband_check(qs);
@@ -248,6 +275,8 @@ int qrdma_inband_result(struct qrdma_sock *qs, const struct qrdma_handshake_resu
 		err = qrdma_conn_handshake_complete(qs->conn, qrdma_sock_now());
 		if (!err)
 			WRITE_ONCE(qs->inband->complete, true);
+		if (!err && qs->setup.role == QRDMA_ROLE_SERVER)
+			inband_give_token(qs);
 	} else if (qs->sk.sk_state == TCP_ESTABLISHED) {
 		err = -EALREADY;
 	} else {

@@ -11,15 +11,10 @@
 
 #include "sock.h"
 
-/** qrdma_inband_start() - Return: 0, -ENOMEM, -ENOPKG. */
-int qrdma_inband_start(void);
-
-/** qrdma_inband_stop() - no socket is left */
-void qrdma_inband_stop(void);
-
 /**
  * qrdma_inband_client() - this socket is going to connect so
- * @qs: socket, before qrdma_link_open(); gets its connection ids, and the Initial keys
+ * @qs: socket, before qrdma_link_open(); gets its connection ids, the Initial keys, and a token if
+ *	there is one for that server
  *
  * Context: process, sleeps. Return: 0, -ENOMEM, -ENOPKG.
  */
@@ -30,11 +25,14 @@ int qrdma_inband_client(struct qrdma_sock *qs);
  * @qs: new socket, before qrdma_link_open()
  * @first: destination connection id of the client's Initial
  * @peer: its source connection id
+ * @odcid: the client follows a Retry, and had its first packet sent there; NULL: it does not
+ * @validated: a token has proved its address
  *
  * Context: process, sleeps. Return: 0, -ENOMEM, -ENOPKG.
  */
 int qrdma_inband_server(struct qrdma_sock *qs, const struct qrdma_cid *first,
-			const struct qrdma_cid *peer);
+			const struct qrdma_cid *peer, const struct qrdma_cid *odcid,
+			bool validated);
 
 /**
  * qrdma_inband_config() - what the engine is to know

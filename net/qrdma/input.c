@@ -423,7 +423,7 @@ static void input_refuse(const struct qrdma_rxbuf *rxbuf)
 
 	if (qrdma_stateless_look(data, len, qrdma_lane_max_datagram(rxbuf->lane), &hdr) ==
 	    QRDMA_FIRST_INITIAL)
-		qrdma_refuse_answer(rxbuf, &hdr);
+		qrdma_refuse_answer(rxbuf, &hdr, QRDMA_ERR_CONNECTION_REFUSED);
 }
 
 /*

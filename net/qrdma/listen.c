@@ -3,8 +3,10 @@
  * Listeners. See listen.h.
  */
 #include <linux/hashtable.h>
+#include <linux/moduleparam.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
+#include <net/netns/generic.h>
 #include <net/netns/hash.h>
 
 #include "listen.h"
@@ -14,6 +16,39 @@
 /* Readers: RCU. Writers: the lock. */
 static DEFINE_HASHTABLE(listen_table, LISTEN_HASH_BITS);
 static DEFINE_SPINLOCK(listen_lock);
+
+static uint retry_percent = 50;
+module_param(retry_percent, uint, 0644);
+MODULE_PARM_DESC(retry_percent, "part of its backlog in unfinished handshakes from which on a listener answers new clients with a Retry, 0: always");
+
+static uint young_max = 1024;
+module_param(young_max, uint, 0644);
+MODULE_PARM_DESC(young_max, "unfinished handshakes in a network namespace from which on all listeners do");
+
+/**
+ * struct listen_net - of one network namespace
+ * @young: children of all its listeners that nobody may accept yet
+ */
+struct listen_net {
+	atomic_t young;
+};
+
+static unsigned int listen_net_id;
+
+static struct pernet_operations listen_net_ops = {
+	.id	= &listen_net_id,
+	.size	= sizeof(struct listen_net),
+};
+
+int qrdma_listen_start(void)
+{
+	return register_pernet_subsys(&listen_net_ops);
+}
+
+void qrdma_listen_stop(void)
+{
+	unregister_pernet_subsys(&listen_net_ops);
+}
 
 static u32 listen_key(const struct net *net, u16 port)
 {
@@ -144,6 +179,24 @@ struct qrdma_sock *qrdma_listen_next(const struct net *net, u64 *pos)
 	}
 	rcu_read_unlock();
 	return qs;
+}
+
+void qrdma_listen_young(struct qrdma_listener *listener, int by)
+{
+	struct listen_net *of_net = net_generic(listener->net, listen_net_id);
+
+	lockdep_assert_held(&listener->lock);
+	listener->nyoung += by;
+	atomic_add(by, &of_net->young);
+}
+
+bool qrdma_listen_loaded(struct qrdma_listener *listener)
+{
+	const struct listen_net *of_net = net_generic(listener->net, listen_net_id);
+	u64 backlog = max(READ_ONCE(listener->qs->sk.sk_max_ack_backlog), 1U);
+
+	return READ_ONCE(listener->nyoung) * 100ULL >= backlog * READ_ONCE(retry_percent) ||
+	       atomic_read(&of_net->young) >= READ_ONCE(young_max);
 }
 
 void qrdma_listen_kick(struct qrdma_listener *listener)

@@ -38,6 +38,7 @@ enum {
  * @young: children whose handshake has not come so far that accept() may return them, by
  *	struct qrdma_child.list; a reference for each
  * @ready: children for accept(), the same
+ * @nyoung: length of @young
  * @count: length of both lists, bounded by the backlog
  */
 struct qrdma_listener {
@@ -51,8 +52,15 @@ struct qrdma_listener {
 	struct work_struct work;
 	struct list_head young;
 	struct list_head ready;
+	u32 nyoung;
 	u32 count;
 };
+
+/** qrdma_listen_start() - before the first socket. Return: 0, -ENOMEM. */
+int qrdma_listen_start(void);
+
+/** qrdma_listen_stop() - no socket is left */
+void qrdma_listen_stop(void);
 
 /**
  * qrdma_listen_insert() - take datagrams from now on
@@ -106,6 +114,23 @@ struct qrdma_sock *qrdma_listen_next(const struct net *net, u64 *pos);
  * Any context.
  */
 void qrdma_listen_give(struct qrdma_sock *qs, struct qrdma_rxbuf *rxbuf);
+
+/**
+ * qrdma_listen_young() - children were put into @young, or have left it
+ * @listener: listener, @lock is held
+ * @by: how many, negative: have left
+ */
+void qrdma_listen_young(struct qrdma_listener *listener, int by);
+
+/**
+ * qrdma_listen_loaded() - are there so many unfinished handshakes that who begins another one has
+ * to show that he can be reached?
+ * @listener: listener
+ *
+ * So many of its backlog (module parameter retry_percent), or of all listeners of the network
+ * namespace (young_max). Any context.
+ */
+bool qrdma_listen_loaded(struct qrdma_listener *listener);
 
 /** qrdma_listen_kick() - have the work run. Any context, @lock held or not. */
 void qrdma_listen_kick(struct qrdma_listener *listener);

@@ -835,6 +835,23 @@ int qrdma_peer_resolve(struct net *net, const struct in6_addr *local,
 	return err;
 }
 
+struct qrdma_peer *qrdma_peer_known(struct net *net, const struct in6_addr *local,
+				    const struct in6_addr *remote, int ifindex)
+{
+	struct qrdma_sidr_key key = { .net = net, .remote = *remote, .ifindex = ifindex };
+	struct qrdma_peer_entry *entry;
+	struct qrdma_peer *peer = NULL;
+
+	if (local && !qrdma_sidr_any(local))
+		key.local = *local;
+	spin_lock_bh(&peer_lock);
+	entry = entry_find(&key);
+	if (entry && entry->peer && !entry->stale)
+		peer = qrdma_peer_get(entry->peer);
+	spin_unlock_bh(&peer_lock);
+	return peer;
+}
+
 void qrdma_peer_suspect(struct qrdma_peer *peer)
 {
 	struct qrdma_peer_entry *entry = peer->entry;

@@ -171,6 +171,20 @@ int qrdma_peer_resolve(struct net *net, const struct in6_addr *local,
 		       const struct in6_addr *remote, int ifindex, struct qrdma_peer_user *user);
 
 /**
+ * qrdma_peer_known() - the peer, if that was asked before
+ * @net: as in qrdma_peer_resolve()
+ * @local: the same
+ * @remote: the same
+ * @ifindex: the same
+ *
+ * Asks nobody, and keeps nothing alive. Context: any but hard interrupt.
+ *
+ * Return: the peer that is in force, with a reference; NULL: there is none.
+ */
+struct qrdma_peer *qrdma_peer_known(struct net *net, const struct in6_addr *local,
+				    const struct in6_addr *remote, int ifindex);
+
+/**
  * qrdma_peer_user_cancel() - no more events, please
  * @user: attached or not
  *

@@ -2,7 +2,6 @@
 /*
  * Refusals. See refuse.h.
  */
-#include <linux/completion.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -16,34 +15,16 @@
  * struct refuse_cause - of a client's Initial
  * @dcid: what the keys come from
  * @scid: whom the answer is for
+ * @code: why
  */
 struct refuse_cause {
 	struct qrdma_cid dcid;
 	struct qrdma_cid scid;
+	u64 code;
 };
-
-/**
- * struct refuse - a packet in the making
- * @tx: it
- * @sealed: by an asynchronous AEAD
- * @err: its result
- */
-struct refuse {
-	struct qrdma_tx tx;
-	struct completion sealed;
-	int err;
-};
-
-static void refuse_sealed(struct qrdma_aead_op *op, int err)
-{
-	struct refuse *refuse = container_of(op, struct refuse, tx.op);
-
-	refuse->err = err;
-	complete(&refuse->sealed);
-}
 
 /* Return: 0 or a negative errno. */
-static int refuse_build(struct refuse *refuse, const struct refuse_cause *cause)
+static int refuse_build(struct qrdma_answer_packet *packet, const struct refuse_cause *cause)
 {
 	const struct qrdma_hdr hdr = {
 		.type = QRDMA_PKT_INITIAL,
@@ -59,38 +40,29 @@ static int refuse_build(struct refuse *refuse, const struct refuse_cause *cause)
 	if (err)
 		return err;
 	get_random_bytes(own.data, own.len);
-	err = qrdma_stateless_refuse(&refuse->tx, aead, server, &hdr, &own,
-				     QRDMA_ERR_CONNECTION_REFUSED);
+	err = qrdma_stateless_refuse(&packet->tx, aead, server, &hdr, &own, cause->code);
 	aead->slot_put(client);
 	aead->slot_put(server);
 	if (err)
 		return err;
-	init_completion(&refuse->sealed);
-	refuse->tx.op.done = refuse_sealed;
-	err = aead->seal(&refuse->tx.op);
-	if (err == -EINPROGRESS) {
-		wait_for_completion(&refuse->sealed);
-		err = refuse->err;
-	}
-	if (!err)
-		err = qrdma_tx_protect(&refuse->tx);
-	qrdma_tx_release(&refuse->tx);
+	err = qrdma_answer_seal(packet) ?: qrdma_tx_protect(&packet->tx);
+	qrdma_tx_release(&packet->tx);
 	return err;
 }
 
-static int refuse_make(const struct qrdma_answer *answer, u8 *data, u32 cap)
+static int refuse_make(const u8 *from, u8 *data, u32 cap)
 {
+	struct qrdma_answer_packet *packet = kzalloc(sizeof(*packet), GFP_KERNEL);
 	struct refuse_cause cause;
-	struct refuse *refuse = kzalloc(sizeof(*refuse), GFP_KERNEL);
 	int err;
 
-	if (!refuse)
+	if (!packet)
 		return -ENOMEM;
-	memcpy(&cause, answer->cause, sizeof(cause));
-	refuse->tx.data = data;
-	refuse->tx.cap = cap;
-	err = refuse_build(refuse, &cause) ?: refuse->tx.len;
-	kfree(refuse);
+	memcpy(&cause, from, sizeof(cause));
+	packet->tx.data = data;
+	packet->tx.cap = cap;
+	err = refuse_build(packet, &cause) ?: packet->tx.len;
+	kfree(packet);
 	return err;
 }
 
@@ -99,12 +71,12 @@ static const struct qrdma_answer_ops refuse_ops = {
 	.sent	= QRDMA_STAT_REFUSED,
 };
 
-void qrdma_refuse_answer(const struct qrdma_rxbuf *rxbuf, const struct qrdma_hdr *hdr)
+void qrdma_refuse_answer(const struct qrdma_rxbuf *rxbuf, const struct qrdma_hdr *hdr, u64 code)
 {
-	struct refuse_cause cause;
+	struct refuse_cause cause = { .code = code };
 
 	BUILD_BUG_ON(sizeof(cause) > QRDMA_ANSWER_CAUSE);
 	qrdma_cid_set(&cause.dcid, hdr->dcid, hdr->dcid_len);
 	qrdma_cid_set(&cause.scid, hdr->scid, hdr->scid_len);
-	qrdma_answer_begin(rxbuf, &refuse_ops, &cause, sizeof(cause));
+	qrdma_answer_begin(rxbuf, &refuse_ops, &cause, sizeof(cause), rxbuf->ifindex);
 }

@@ -11,6 +11,7 @@
 #include "demux.h"
 #include "hkdf.h"
 #include "reset.h"
+#include "token.h"
 
 enum {
 	RESET_KEY_LEN	= 32,
@@ -62,27 +63,40 @@ void qrdma_reset_token(const u8 *cid, u8 *token)
 	up_read(&reset_key_lock);
 }
 
+/* The key of this host, for tokens of either kind. reset_key_lock is held, or nobody is there. */
+static int reset_take_key(const u8 *key)
+{
+	u8 secret[QRDMA_TOKEN_KEY_LEN];
+	int err;
+
+	err = qrdma_hkdf_key(&reset_kdf, key, RESET_KEY_LEN) ?:
+	      qrdma_hkdf_label(&reset_kdf, "qrdma token", secret, sizeof(secret)) ?:
+	      qrdma_token_set_key(secret);
+	memzero_explicit(secret, sizeof(secret));
+	return err;
+}
+
 int qrdma_reset_set_key(const u8 *key)
 {
 	int err = -EBUSY;
 
 	down_write(&reset_key_lock);
 	if (!reset_keyed)
-		err = qrdma_hkdf_key(&reset_kdf, key, RESET_KEY_LEN);
+		err = reset_take_key(key);
 	if (!err)
 		reset_keyed = true;
 	up_write(&reset_key_lock);
 	return err;
 }
 
-static int reset_make(const struct qrdma_answer *answer, u8 *data, u32 cap)
+static int reset_make(const u8 *from, u8 *data, u32 cap)
 {
 	u8 random[RESET_LEN_MAX], token[QRDMA_RESET_TOKEN_LEN];
 	struct reset_cause cause;
 	struct qrdma_writer w;
 	struct qrdma_sock *qs;
 
-	memcpy(&cause, answer->cause, sizeof(cause));
+	memcpy(&cause, from, sizeof(cause));
 	/* Out of band both ends connect, in no order: this one may have come meanwhile. */
 	qs = qrdma_demux_find(cause.cid);
 	if (qs) {
@@ -110,7 +124,7 @@ void qrdma_reset_answer(const struct qrdma_rxbuf *rxbuf, const u8 *cid)
 		return;
 	memcpy(cause.cid, cid, QRDMA_CID_LEN);
 	cause.len = min_t(u32, len - 1, RESET_LEN_MAX);
-	qrdma_answer_begin(rxbuf, &reset_ops, &cause, sizeof(cause));
+	qrdma_answer_begin(rxbuf, &reset_ops, &cause, sizeof(cause), rxbuf->ifindex);
 }
 
 int qrdma_reset_start(void)
@@ -121,7 +135,7 @@ int qrdma_reset_start(void)
 		get_random_bytes(reset_key, sizeof(reset_key));
 	err = qrdma_hkdf_init(&reset_kdf, "hmac(sha256)");
 	if (!err)
-		err = qrdma_hkdf_key(&reset_kdf, reset_key, sizeof(reset_key));
+		err = reset_take_key(reset_key);
 	memzero_explicit(reset_key, sizeof(reset_key));
 	if (err)
 		qrdma_hkdf_free(&reset_kdf);

@@ -2,7 +2,8 @@
 /*
  * Stateless resets (RFC 9000 section 10.3): what a host answers that has lost a connection.
  *
- * Owns: the key that the tokens of our connection ids are made from. Called by: sockopt.c and
+ * Owns: the key of this host, which the tokens of our connection ids are made from, and the key of
+ * address tokens (token.h) is derived from. Called by: sockopt.c and
  * inband.c (tokens; process context), input.c (packets for no connection; softirq), genlink.c (the
  * key). The answers are answer.c's.
  *

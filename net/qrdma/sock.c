@@ -285,6 +285,19 @@ static void sock_check_credit(struct qrdma_sock *qs)
 	qrdma_conn_hold_credit(qs->conn, hold);
 }
 
+/* The server gave us a token for our next connection. */
+static void sock_keep_token(struct qrdma_sock *qs)
+{
+	struct in6_addr server;
+	const u8 *token;
+	u32 len = qrdma_conn_token(qs->conn, &token);
+
+	qrdma_addr_to_in6(&qs->remote, &server);
+	if (len && !qrdma_purse_put(sock_net(&qs->sk), &server, qrdma_addr_port(&qs->remote), token,
+				    len))
+		qrdma_stat_inc(QRDMA_STAT_TOKEN_KEPT);
+}
+
 /* Nobody is there who would read it: what comes after a handshake is not to fill its room. */
 static void sock_drop_crypto(struct qrdma_sock *qs)
 {
@@ -343,6 +356,8 @@ u32 qrdma_sock_react(struct qrdma_sock *qs, u32 ev)
 		qrdma_sock_look_at_crypto(qs);
 		ev |= qrdma_sock_speak(qs);
 	}
+	if (ev & QRDMA_EV_TOKEN)
+		sock_keep_token(qs);
 	if (ev & QRDMA_EV_CLOSED)
 		sock_on_closed(qs);
 	if (ev & QRDMA_EV_INITIAL_KEYS)

@@ -67,6 +67,7 @@
 #include "agent.h"
 #include "peer.h"
 #include "port.h"
+#include "purse.h"
 #include "stat.h"
 
 /*
@@ -271,6 +272,10 @@ struct qrdma_txq {
  * @first: server: destination connection id of the client's first packets (RFC 9000 s7.2), key of
  *	demux.c
  * @first_node: in its table
+ * @odcid: server: where the very first one of them went to: another id, if there was a Retry
+ * @retried: server: there was
+ * @validated: server: a token has proved the client's address
+ * @token: client: to be sent along, until the engine has it; NULL: none
  * @slot: Initial keys of both directions (index: send), until the engine has them
  * @ready: handshake bytes can be sent
  * @complete: QRDMA_HANDSHAKE_RESULT has told that TLS is done
@@ -286,6 +291,10 @@ struct qrdma_inband {
 	struct qrdma_sock *qs;
 	struct qrdma_cid first;
 	struct rhash_head first_node;
+	struct qrdma_cid odcid;
+	bool retried;
+	bool validated;
+	struct qrdma_coin *token;
 	struct qrdma_slot *slot[2];
 	bool ready;
 	bool complete;

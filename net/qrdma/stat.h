@@ -39,9 +39,16 @@
  * @QRDMA_STAT_STRANDED: connections ended because no device reached the peer any more
  * @QRDMA_STAT_RESET_SENT: stateless resets sent for packets that belong to no connection
  * @QRDMA_STAT_REFUSED: refusals sent to clients that came to a port that nobody listens on
- * @QRDMA_STAT_RESET_HELD: neither sent: too many in this second, or under way
- * @QRDMA_STAT_RESET_FAILED: neither sent: no way to the sender, no buffer
+ * @QRDMA_STAT_RETRY_SENT: Retry packets sent to clients whose address was not validated
+ * @QRDMA_STAT_RESET_HELD: none of these sent: too many in this second, or under way
+ * @QRDMA_STAT_RESET_FAILED: none of these sent: no way to the sender, no buffer
  * @QRDMA_STAT_RESET_GOT: connections ended by a stateless reset of the peer
+ * @QRDMA_STAT_RETRY_GOT: Retry packets that a connection of ours followed
+ * @QRDMA_STAT_TOKEN_TAKEN: tokens that validated the address of a client
+ * @QRDMA_STAT_TOKEN_IGNORED: tokens as good as none: not ours, too old, used before, another host's
+ * @QRDMA_STAT_TOKEN_REFUSED: tokens of a Retry that are not good any more
+ * @QRDMA_STAT_TOKEN_KEPT: tokens for the next connection that servers gave us
+ * @QRDMA_STAT_TOKEN_SPENT: those of them that we have used
  * @QRDMA_STAT_AGENT_ASKED: handshakes that were queued for the agent
  * @QRDMA_STAT_AGENT_ABSENT: attempts to connect that failed, here or from elsewhere, because there
  *	is no agent
@@ -73,9 +80,16 @@ enum qrdma_stat_item {
 	QRDMA_STAT_STRANDED,
 	QRDMA_STAT_RESET_SENT,
 	QRDMA_STAT_REFUSED,
+	QRDMA_STAT_RETRY_SENT,
 	QRDMA_STAT_RESET_HELD,
 	QRDMA_STAT_RESET_FAILED,
 	QRDMA_STAT_RESET_GOT,
+	QRDMA_STAT_RETRY_GOT,
+	QRDMA_STAT_TOKEN_TAKEN,
+	QRDMA_STAT_TOKEN_IGNORED,
+	QRDMA_STAT_TOKEN_REFUSED,
+	QRDMA_STAT_TOKEN_KEPT,
+	QRDMA_STAT_TOKEN_SPENT,
 	QRDMA_STAT_AGENT_ASKED,
 	QRDMA_STAT_AGENT_ABSENT,
 	QRDMA_STAT_AGENT_LEFT,

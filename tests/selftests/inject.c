@@ -109,6 +109,11 @@ void inject_qpn(struct inject *inject, uint32_t qpn)
 	fprintf(inject->in, "qpn 0x%x\n", qpn);
 }
 
+void inject_vary(struct inject *inject, size_t at, size_t len)
+{
+	fprintf(inject->in, "vary %zu %zu\n", at, len);
+}
+
 void inject_key(struct inject *inject, uint32_t qkey)
 {
 	fprintf(inject->in, "key 0x%x\n", qkey);

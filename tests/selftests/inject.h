@@ -43,6 +43,9 @@ uint64_t inject_reap(struct inject *inject);
 void inject_qpn(struct inject *inject, uint32_t qpn);
 void inject_key(struct inject *inject, uint32_t qkey);
 
+/* From here on these bytes of a message are random, in each that is sent */
+void inject_vary(struct inject *inject, size_t at, size_t len);
+
 void inject_close(struct inject *inject);
 
 #endif

@@ -15,6 +15,7 @@
  *				no bytes of its own
  *	qpn QPN			from here on to this queue pair
  *	key QKEY		from here on with this key
+ *	vary AT LEN		from here on these bytes are random, in each message anew
  * Ends at the end of its input. Exit 1: something did not work, told on standard error.
  */
 #include <arpa/inet.h>
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -65,6 +67,8 @@ struct injector {
 	uint32_t qkey;
 	uint32_t max;
 	unsigned int lane;
+	unsigned long vary_at;
+	unsigned long vary_len;
 };
 
 static void die(const char *what)
@@ -282,7 +286,12 @@ static void send_many(struct injector *inj, uint32_t len, unsigned long count)
 	struct ibv_send_wr *bad;
 
 	for (i = 0; i < count; i++) {
-		reap(inj, &outstanding, DEPTH / 2, &errors);
+		/* There is one buffer: what was sent from it has to have left. */
+		reap(inj, &outstanding, inj->vary_len ? 0 : DEPTH / 2, &errors);
+		if (inj->vary_at + inj->vary_len > len)
+			complain("what is to vary is not in the message");
+		if (getrandom(inj->buf + inj->vary_at, inj->vary_len, 0) != (ssize_t)inj->vary_len)
+			die("getrandom");
 		if (ibv_post_send(inj->qp, &wr, &bad))
 			die("ibv_post_send");
 		outstanding++;
@@ -317,6 +326,11 @@ static void obey(struct injector *inj, const char *line)
 		return;
 	if (sscanf(line, "key %i", (int *)&inj->qkey) == 1)
 		return;
+	if (sscanf(line, "vary %lu %lu", &inj->vary_at, &inj->vary_len) == 2) {
+		if (inj->vary_at > MESSAGE_MAX || inj->vary_len > 256)
+			complain("that is too much to vary");
+		return;
+	}
 	if (sscanf(line, "%8192s %lu %lu", word, &count, &length) < 1)
 		return;
 	len = unhex(inj, word);
