@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# vm: hosts=2 time=300 short=no
+# vm: hosts=2 time=500 short=no
 # nginx on b, unmodified, and curl and wrk on a: many requests on one connection, one connection for each request, a large file by
 # sendfile, an upload, hundreds of requests on many connections, a proxy that comes by loopback TCP and goes on by AF_QRDMA; reload and
 # upgrade of the program while requests come, none of which fails (F54); and a graceful end, behind which a download is whole.

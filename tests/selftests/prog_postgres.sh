@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# vm: hosts=2 time=300 short=no
+# vm: hosts=2 time=500 short=no
 # PostgreSQL on b, unmodified, as a user without rights and without any other socket; psql and pgbench on a: queries, a benchmark of
 # several clients, a large table out and in again, a query that is cancelled by a second connection, the end of the server
 # under a client.
