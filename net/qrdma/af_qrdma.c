@@ -517,6 +517,7 @@ static const struct proto_ops qrdma_proto_ops = {
 	.sendmsg	= qrdma_sendmsg,
 	.recvmsg	= qrdma_recvmsg,
 	.mmap		= sock_no_mmap,
+	.set_peek_off	= qrdma_set_peek_off,
 };
 
 static int qrdma_create(struct net *net, struct socket *sock, int protocol, int kern)

@@ -192,6 +192,13 @@ static inline void qrdma_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
+/* 6.9: TCP takes SO_PEEK_OFF, and what it takes is taken by us */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define qrdma_set_peek_off	NULL
+#else
+#define qrdma_set_peek_off	sk_set_peek_off
+#endif
+
 /* 6.10: accept() of proto_ops takes one structure for what were two arguments */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 #define QRDMA_ACCEPT_HOW	int how, bool kern

@@ -99,6 +99,7 @@ static u32 recvmsg_consume(struct qrdma_sock *qs, u32 len)
 {
 	u32 ev = qrdma_conn_consume(qs->conn, 0, len);
 
+	sk_peek_offset_bwd(&qs->sk, len);
 	return ev | qrdma_sock_was_read(qs, len);
 }
 
@@ -107,19 +108,21 @@ static ssize_t recvmsg_bytes(struct qrdma_sock *qs, struct msghdr *msg, size_t l
 			     long timeo)
 {
 	size_t target = sock_rcvlowat(&qs->sk, flags & MSG_WAITALL, len);
+	u32 skip, ev = 0, begin = max(sk_peek_offset(&qs->sk, flags), 0);
 	bool peek = flags & MSG_PEEK;
 	size_t copied = 0;
-	u32 skip, ev = 0;
 	int ret;
 
 	for (;;) {
-		skip = peek ? copied : 0;
+		skip = peek ? begin + copied : 0;
 		ret = copied < len ? recvmsg_run(qs, msg, len - copied, skip, flags) : 0;
 		if (ret < 0)
 			break;
 		if (ret > 0) {
 			copied += ret;
-			if (!peek)
+			if (peek)
+				sk_peek_offset_fwd(&qs->sk, ret);
+			else
 				ev |= recvmsg_consume(qs, ret);
 			if (copied == len)
 				break;

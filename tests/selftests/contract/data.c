@@ -111,6 +111,28 @@ SCENE(peek)
 	say("trunc-none", recv(e.server, data, 8, MSG_TRUNC | MSG_DONTWAIT));
 }
 
+/* Of kernel 6.9 and newer: each look begins where the last one ended. */
+SCENE(peek_offset)
+{
+	struct ends e = join();
+	char data[8] = {};
+	int off = 1;
+
+	send(e.client, "abcdef", 6, 0);
+	readable_until(e.server, 6);
+	say("set", setsockopt(e.server, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)));
+	say("peek", recv(e.server, data, 2, MSG_PEEK));
+	say_text("peek-data", "%.2s", data);
+	say("peek-on", recv(e.server, data, 2, MSG_PEEK));
+	say_text("peek-on-data", "%.2s", data);
+	say("read", recv(e.server, data, 3, 0));
+	say_text("read-data", "%.3s", data);
+	say("peek-behind", recv(e.server, data, 8, MSG_PEEK | MSG_DONTWAIT));
+	say_text("peek-behind-data", "%.1s", data);
+	say("peek-end", recv(e.server, data, 8, MSG_PEEK | MSG_DONTWAIT));
+	say("read-all", recv(e.server, data, 8, MSG_DONTWAIT));
+}
+
 /* F35: across packets */
 SCENE(waitall)
 {
