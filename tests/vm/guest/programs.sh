@@ -2,12 +2,13 @@
 # shellcheck shell=sh
 # Unmodified programs between two hosts: sourced behind lib.sh, runs nothing by itself.
 #
-#   agent_up              qrdmad with the certificate of this host, host-a or host-b of $QRDMA_CERTS
+#   agent_up [PORT]       qrdmad with the certificate of this host, host-a or host-b of $QRDMA_CERTS; at this port a key that both know
+#                         will do, which costs a small part of the time
 #   agent_down            ends it, and sees that it ends well
 #
 # and for the tests tests/selftests/prog_NAME.sh:
 #
-#   programs_begin        a folder $DIR; no TCP between the hosts from here on; the agent; all of it ends with the test
+#   programs_begin [PORT] a folder $DIR; no TCP between the hosts from here on; the agent; all of it ends with the test
 #   programs_end          and what has to be so at the end: no program, no agent, no socket is left
 #   run PROGRAM...        a program on AF_QRDMA
 #   start NAME PROGRAM... the same in the background: sets $pid; its output is $DIR/NAME.log
@@ -29,7 +30,7 @@ IDLE=/sys/module/qrdma/parameters/peer_idle
 
 agent_ready() { grep -q 'workers take handshakes' $DIR/qrdmad.log; }
 
-# Both ends show certificates. Keys have to be files of root here, whoever owns them outside of the machine.
+# Both ends show certificates. Files with keys have to be files of root here, whoever owns them outside of the machine.
 agent_up() {
 	mkdir -p $DIR
 	for _name in "host-$QRDMA_HOST.pem" "host-$QRDMA_HOST.key" ca.pem; do
@@ -39,6 +40,10 @@ agent_up() {
 		printf '[%s]\ncertificate = %s.pem\nkey = %s.key\ntrust = %s\n' $_role \
 			"$DIR/host-$QRDMA_HOST" "$DIR/host-$QRDMA_HOST" $DIR/ca.pem
 	done >$DIR/qrdmad.conf
+	if [ "${1:-}" ]; then
+		(umask 077; echo "host:$(sha256sum <"$QRDMA_CERTS/ca.pem" | cut -d ' ' -f 1)" >$DIR/psk)
+		printf '[port %s]\nauthenticate = psk\npsk-file = %s\n' "$1" $DIR/psk >>$DIR/qrdmad.conf
+	fi
 	: >$DIR/qrdmad.log
 	"$QRDMA_REPO/userspace/build/qrdmad" --config $DIR/qrdmad.conf >>$DIR/qrdmad.log 2>&1 &
 	AGENT=$!
@@ -53,16 +58,17 @@ agent_down() {
 
 fails() { ! "$@"; }
 
+programs_tell() {
+	for _log in $DIR/*.log; do
+		tail -n 20 "$_log" | sed "s|^|# $(basename "$_log"): |"
+	done
+	$SS -ai | sed 's/^/# qrdma-ss: /'
+}
+
 fact() {
 	_text=$1
 	shift
-	"$@" || {
-		for _log in $DIR/*.log; do
-			tail -n 20 "$_log" | sed "s|^|# $(basename "$_log"): |"
-		done
-		$SS -ai | sed 's/^/# qrdma-ss: /'
-		guest_fail "NOT: $_text"
-	}
+	"$@" || { programs_tell; guest_fail "NOT: $_text"; }
 	echo "# yes: $_text"
 }
 
@@ -96,9 +102,9 @@ programs_begin() {
 	rm -rf $DIR
 	mkdir -p $DIR
 	trap programs_leave EXIT
-	trap 'exit 1' TERM
+	trap 'programs_tell; exit 1' TERM
 	tcp_block
-	agent_up
+	agent_up "$@"
 	vm-barrier programs-begin
 }
 
