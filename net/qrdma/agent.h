@@ -21,6 +21,7 @@
 
 #include <linux/list.h>
 #include <linux/refcount.h>
+#include <linux/uidgid.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -56,7 +57,13 @@ enum qrdma_agent_state {
  * @target: the socket; referenced while there is an end
  * @end: the agent's socket, NULL: none
  * @state: changes to QRDMA_AGENT_OVER under the target's lock
- * @attempt: @attempt of the target; set by inband.c before anybody else knows this
+ * @left: the end has gone; set before the target is told
+ * @stuck: the target kept its lock from the agent for too long
+ * @attempt: @attempt of the target; this and the following are set by inband.c before anybody else
+ *	knows this
+ * @role: QRDMA_ROLE_* of the target
+ * @uid: owner of the target
+ * @until: time at which the attempt is given up, of qrdma_sock_now()
  */
 struct qrdma_agent {
 	refcount_t refs;
@@ -65,7 +72,12 @@ struct qrdma_agent {
 	struct sock *target;
 	struct sock *end;
 	enum qrdma_agent_state state;
+	bool left;
+	bool stuck;
 	u32 attempt;
+	u32 role;
+	kuid_t uid;
+	u64 until;
 };
 
 /** qrdma_agent_start() - Return: 0 or a negative errno. @ops is there until qrdma_agent_stop(). */
@@ -82,7 +94,7 @@ struct qrdma_agent *qrdma_agent_new(struct sock *target);
 
 /**
  * qrdma_agent_tell() - there is something to be done: queue it, or wake who has it
- * @agent: target locked
+ * @agent: target locked; described by inband.c
  *
  * Return: 0; -ESRCH: there is no agent, and it is QRDMA_AGENT_OVER now.
  */
@@ -110,7 +122,7 @@ void qrdma_agent_put(struct qrdma_agent *agent);
 bool qrdma_agent_waits(struct net *net);
 
 /**
- * qrdma_agent_take() - the oldest that waits
+ * qrdma_agent_take() - the oldest that waits, of each user in turn
  * @net: namespace
  * @end: the agent's socket for it
  *

@@ -4,8 +4,12 @@
  */
 #include <linux/file.h>
 #include <linux/net.h>
+#include <linux/pagemap.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/sockptr.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
 #include <net/sock.h>
 
 #include "agent.h"
@@ -57,11 +61,15 @@ static int end_release(struct socket *sock)
 	end = end_of(sock);
 	if (end->agent) {
 		qs = end_target(end);
-		lock_sock(&qs->sk);
-		/* Another attempt to connect has another agent. */
-		if (qs->inband && qs->inband->agent == end->agent)
-			qrdma_inband_abandon(qs);
-		release_sock(&qs->sk);
+		WRITE_ONCE(end->agent->left, true);
+		if (!qrdma_sock_lock_or_defer(qs, QRDMA_DEFER_WORK)) {
+			qrdma_sock_todo(qs, QRDMA_TODO_LEFT);
+		} else {
+			/* Another attempt to connect has another agent. */
+			if (qs->inband && qs->inband->agent == end->agent)
+				qrdma_inband_abandon(qs);
+			release_sock(&qs->sk);
+		}
 		qrdma_agent_leave(end->agent, false);
 	}
 	sock_orphan(&end->sk);
@@ -77,7 +85,9 @@ static int end_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
 	union qrdma_addr addr;
 	int err;
 
-	lock_sock(&qs->sk);
+	err = qrdma_sock_lock_for_agent(qs, end->agent);
+	if (err)
+		return err;
 	err = qrdma_agent_is_over(end->agent) ? -ENOTCONN : 0;
 	addr = peer ? qs->remote : qs->local;
 	release_sock(&qs->sk);
@@ -93,7 +103,7 @@ static __poll_t end_poll(struct file *file, struct socket *sock, struct poll_tab
 	__poll_t mask = EPOLLOUT | EPOLLWRNORM;
 
 	sock_poll_wait(file, sock, wait);
-	if (qrdma_agent_is_over(end->agent))
+	if (qrdma_agent_is_over(end->agent) || READ_ONCE(end->agent->stuck))
 		return EPOLLHUP | EPOLLERR;
 	if (qrdma_sock_crypto_readable(end_target(end)))
 		mask |= EPOLLIN | EPOLLRDNORM;
@@ -120,6 +130,26 @@ static int end_getsockopt(struct socket *sock, int level, int optname, char __us
 	return qrdma_sockopt_get_agent(end_target(end), end->agent, optname, optval, optlen);
 }
 
+/*
+ * Nor does a target wait for pages of the agent: its lock is not held while they come. The bytes
+ * of @msg that the last try has used up are given back. Return: is there a point in another try?
+ */
+static bool end_fault_in(struct msghdr *msg, size_t len, bool write)
+{
+	struct iov_iter *iter = &msg->msg_iter;
+	size_t left, control;
+
+	if (!user_backed_iter(iter) || fatal_signal_pending(current))
+		return false;
+	iov_iter_revert(iter, len - iov_iter_count(iter));
+	if (!write)
+		return fault_in_iov_iter_readable(iter, len) < len;
+	left = fault_in_iov_iter_writeable(iter, len);
+	control = min_t(size_t, msg->msg_controllen,
+			CMSG_SPACE(sizeof(struct qrdma_handshake_info)));
+	return left < len && !fault_in_writeable(msg->msg_control_user, control);
+}
+
 static int end_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
 	struct agent_end *end = end_of(sock);
@@ -131,11 +161,17 @@ static int end_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		return -EOPNOTSUPP;
 	if (level < 0)
 		return level;
-	lock_sock(&qs->sk);
-	ret = end_check(end);
-	if (!ret)
-		ret = qrdma_inband_sendmsg(qs, msg, level);
-	release_sock(&qs->sk);
+	do {
+		ret = qrdma_sock_lock_for_agent(qs, end->agent);
+		if (ret)
+			break;
+		pagefault_disable();
+		ret = end_check(end);
+		if (!ret)
+			ret = qrdma_inband_sendmsg(qs, msg, level);
+		pagefault_enable();
+		release_sock(&qs->sk);
+	} while (ret == -EFAULT && end_fault_in(msg, len, false));
 	return ret;
 }
 
@@ -148,14 +184,20 @@ static int end_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int 
 	if (flags & (MSG_OOB | MSG_ERRQUEUE))
 		return -EOPNOTSUPP;
 	msg->msg_namelen = 0;
-	lock_sock(&qs->sk);
-	/* What has come may end it. */
-	if (!qrdma_agent_is_over(end->agent))
-		qrdma_input_drain(qs);
-	ret = end_check(end);
-	if (!ret)
-		ret = qrdma_inband_recv_now(qs, msg, len, flags);
-	release_sock(&qs->sk);
+	do {
+		ret = qrdma_sock_lock_for_agent(qs, end->agent);
+		if (ret)
+			break;
+		/* What has come may end it. */
+		if (!qrdma_agent_is_over(end->agent))
+			qrdma_input_drain(qs);
+		pagefault_disable();
+		ret = end_check(end);
+		if (!ret)
+			ret = qrdma_inband_recv_now(qs, msg, len, flags);
+		pagefault_enable();
+		release_sock(&qs->sk);
+	} while (ret == -EFAULT && end_fault_in(msg, len, true));
 	return ret;
 }
 
@@ -204,28 +246,16 @@ static struct socket *end_make(struct net *net)
 	return sock;
 }
 
-static u32 end_timeout(const struct qrdma_sock *qs)
-{
-	u64 now = qrdma_sock_now(), at = qs->alarm[QRDMA_ALARM_CONNECT];
-
-	if (at == QRDMA_NEVER)
-		return qs->setup.config.connect_timeout;
-	return at > now ? div_u64(at - now, NSEC_PER_MSEC) : 0;
-}
-
 /* Return: false: it has ended meanwhile. */
 static bool end_describe(const struct agent_end *end, struct qrdma_agent_offer *offer)
 {
-	struct qrdma_sock *qs = end_target(end);
-	bool live;
+	const struct qrdma_agent *agent = end->agent;
+	u64 now = qrdma_sock_now();
 
-	lock_sock(&qs->sk);
-	live = !qrdma_agent_is_over(end->agent);
-	offer->role = qs->setup.role;
-	offer->timeout = end_timeout(qs);
-	offer->uid = qs->sk.sk_uid;
-	release_sock(&qs->sk);
-	return live;
+	offer->role = agent->role;
+	offer->timeout = agent->until > now ? div_u64(agent->until - now, NSEC_PER_MSEC) : 0;
+	offer->uid = agent->uid;
+	return !qrdma_agent_is_over(agent);
 }
 
 struct file *qrdma_agent_end_open(struct net *net, struct qrdma_agent_offer *offer)

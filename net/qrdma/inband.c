@@ -164,12 +164,17 @@ static int inband_install_initial(struct qrdma_sock *qs, struct qrdma_slot *slot
 int qrdma_inband_begin(struct qrdma_sock *qs)
 {
 	int err = inband_install_initial(qs, qs->inband->slot);
+	struct qrdma_agent *agent = qs->inband->agent;
 
 	/* The engine has a copy. */
 	kfree(qs->inband->token);
 	qs->inband->token = NULL;
-	if (qs->inband->agent)
-		qs->inband->agent->attempt = qs->attempt;
+	if (agent) {
+		agent->attempt = qs->attempt;
+		agent->role = qs->setup.role;
+		agent->uid = qs->sk.sk_uid;
+		agent->until = qs->alarm[QRDMA_ALARM_CONNECT];
+	}
 	if (!err)
 		WRITE_ONCE(qs->inband->ready, true);
 	return err;

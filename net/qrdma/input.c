@@ -548,6 +548,10 @@ void qrdma_input_release_cb(struct sock *sk)
 	qrdma_output_run(qs, ev);
 	if (test_and_clear_bit(QRDMA_DEFER_TIMER, &qs->deferred))
 		qrdma_output_timeout(qs);
+	if (test_and_clear_bit(QRDMA_DEFER_WORK, &qs->deferred))
+		qrdma_sock_work(qs);
+	if (test_and_clear_bit(QRDMA_DEFER_PEER, &qs->deferred))
+		qrdma_peer_user_kick(&qs->path.user);
 }
 
 void qrdma_input_rest(struct qrdma_sock *qs)

@@ -372,26 +372,33 @@ static void link_event(struct qrdma_peer_user *user, enum qrdma_peer_event event
 		       struct qrdma_peer *peer, int err)
 {
 	struct qrdma_sock *qs = link_of(user);
-	struct sock *sk = &qs->sk;
 
-	lock_sock(sk);
-	if (qs->live && qrdma_peer_user_attached(user)) {
-		switch (event) {
-		case QRDMA_PEER_READY:
-			link_on_ready(qs, peer);
-			break;
-		case QRDMA_PEER_STALE:
-			link_wait(qs, -EHOSTUNREACH);
-			break;
-		case QRDMA_PEER_MTU:
-			link_on_mtu(qs, peer);
-			break;
-		case QRDMA_PEER_GONE:
-			link_on_gone(qs, err);
-			break;
-		}
+	if (!qs->live || !qrdma_peer_user_attached(user))
+		return;
+	switch (event) {
+	case QRDMA_PEER_READY:
+		link_on_ready(qs, peer);
+		break;
+	case QRDMA_PEER_STALE:
+		link_wait(qs, -EHOSTUNREACH);
+		break;
+	case QRDMA_PEER_MTU:
+		link_on_mtu(qs, peer);
+		break;
+	case QRDMA_PEER_GONE:
+		link_on_gone(qs, err);
+		break;
 	}
-	release_sock(sk);
+}
+
+static bool link_enter(struct qrdma_peer_user *user)
+{
+	return qrdma_sock_lock_or_defer(link_of(user), QRDMA_DEFER_PEER);
+}
+
+static void link_leave(struct qrdma_peer_user *user)
+{
+	release_sock(&link_of(user)->sk);
 }
 
 static void link_hold(struct qrdma_peer_user *user)
@@ -405,6 +412,8 @@ static void link_put(struct qrdma_peer_user *user)
 }
 
 static const struct qrdma_peer_user_ops link_user_ops = {
+	.enter	= link_enter,
+	.leave	= link_leave,
 	.event	= link_event,
 	.hold	= link_hold,
 	.put	= link_put,
@@ -517,24 +526,38 @@ void qrdma_link_abort(struct qrdma_sock *qs)
 				QRDMA_REASON_LOCAL_CLOSE);
 }
 
+/* A worker leaves it to who has the lock; see qrdma_sock_lock_or_defer(). */
+static bool link_lock_again(struct qrdma_sock *qs, bool worker)
+{
+	if (worker)
+		return qrdma_sock_lock_or_defer(qs, QRDMA_DEFER_WORK);
+	lock_sock(&qs->sk);
+	return true;
+}
+
 /*
  * Derive the next generation of a direction; the lock is given up meanwhile, for the cipher may
- * have to be looked up.
+ * have to be looked up. Return: false: a worker has not got it back.
  */
-static void link_derive_key(struct qrdma_sock *qs, bool send)
+static bool link_derive_key(struct qrdma_sock *qs, bool send, bool worker)
 {
 	const struct qrdma_aead_ops *aead = &qrdma_kernel_aead;
 	struct qrdma_slot *from, *next = NULL;
 	int err;
 
 	if (!qs->live || !qs->conn)
-		return;
+		return true;
 	from = qrdma_conn_next_keys(qs->conn, send);
 	if (!from)
-		return;
+		return true;
 	release_sock(&qs->sk);
 	err = aead->slot_next(from, &next);
-	lock_sock(&qs->sk);
+	if (!link_lock_again(qs, worker)) {
+		qrdma_sock_todo(qs, QRDMA_TODO_KEYS);
+		aead->slot_put(next);
+		aead->slot_put(from);
+		return false;
+	}
 	if (err) {
 		qrdma_sock_set_alarm(qs, QRDMA_ALARM_KEYS, qrdma_sock_now() + LINK_RETRY_NS);
 		qrdma_output_arm(qs);
@@ -542,13 +565,21 @@ static void link_derive_key(struct qrdma_sock *qs, bool send)
 		aead->slot_put(next);
 	}
 	aead->slot_put(from);
+	return true;
 }
 
 bool qrdma_link_derive_keys(struct qrdma_sock *qs)
 {
-	link_derive_key(qs, false);
-	link_derive_key(qs, true);
+	link_derive_key(qs, false, false);
+	link_derive_key(qs, true, false);
 	return qs->live && qs->conn;
+}
+
+/* Another attempt to connect has another agent. */
+static void link_agent_left(struct qrdma_sock *qs)
+{
+	if (qs->inband && qs->inband->agent && READ_ONCE(qs->inband->agent->left))
+		qrdma_inband_abandon(qs);
 }
 
 static void link_work(struct work_struct *work)
@@ -556,13 +587,17 @@ static void link_work(struct work_struct *work)
 	struct qrdma_sock *qs = container_of(work, struct qrdma_sock, work);
 	struct sock *sk = &qs->sk;
 
-	lock_sock(sk);
+	if (!qrdma_sock_lock_or_defer(qs, QRDMA_DEFER_WORK))
+		goto out;
 	if (test_and_clear_bit(QRDMA_TODO_RETIRE, &qs->todo))
 		qrdma_link_close(qs);
+	if (test_and_clear_bit(QRDMA_TODO_LEFT, &qs->todo))
+		link_agent_left(qs);
 	if (test_and_clear_bit(QRDMA_TODO_INITIAL, &qs->todo))
 		qrdma_inband_rekey(qs);
 	if (test_and_clear_bit(QRDMA_TODO_KEYS, &qs->todo)) {
-		qrdma_link_derive_keys(qs);
+		if (!link_derive_key(qs, false, true) || !link_derive_key(qs, true, true))
+			goto out;
 		qrdma_output_run(qs, QRDMA_EV_TX);
 	}
 	if (test_and_clear_bit(QRDMA_TODO_QUIET, &qs->todo)) {
@@ -575,6 +610,7 @@ static void link_work(struct work_struct *work)
 	if (test_and_clear_bit(QRDMA_TODO_SEND, &qs->todo))
 		qrdma_output_run(qs, QRDMA_EV_TX);
 	release_sock(sk);
+out:
 	sock_put(sk);
 }
 

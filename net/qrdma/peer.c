@@ -144,7 +144,7 @@ static u32 peer_seed;
 static bool peer_running;
 static struct qrdma_peer_stats peer_count;	/* under peer_lock */
 static struct workqueue_struct *peer_wq;	/* entries: never blocks for long */
-static struct workqueue_struct *peer_event_wq;	/* users: waits for sockets */
+static struct workqueue_struct *peer_event_wq;	/* users */
 static struct dentry *peer_debugfs;
 
 /* ---- references ---- */
@@ -265,6 +265,10 @@ static void user_work(struct work_struct *work)
 	int event, err;
 	u32 attach;
 
+	if (user->ops->enter && !user->ops->enter(user)) {
+		user->ops->put(user);
+		return;
+	}
 	spin_lock_bh(&peer_lock);
 	event = user_next_event(user, &peer);
 	err = event == QRDMA_PEER_GONE ? user->err : 0;
@@ -276,6 +280,8 @@ static void user_work(struct work_struct *work)
 	if (event >= 0)
 		user->ops->event(user, event, peer, err);
 	WRITE_ONCE(user->server, NULL);
+	if (user->ops->leave)
+		user->ops->leave(user);
 	qrdma_peer_put(peer);
 
 	if (event == QRDMA_PEER_GONE) {
@@ -289,6 +295,14 @@ static void user_work(struct work_struct *work)
 			user->ops->put(user);
 	}
 	user->ops->put(user);
+}
+
+void qrdma_peer_user_kick(struct qrdma_peer_user *user)
+{
+	spin_lock_bh(&peer_lock);
+	if (user->entry && user->pending)
+		user_notify(user, 0);
+	spin_unlock_bh(&peer_lock);
 }
 
 void qrdma_peer_user_init(struct qrdma_peer_user *user, const struct qrdma_peer_user_ops *ops)

@@ -101,7 +101,10 @@ struct qrdma_peer_user;
 
 /**
  * struct qrdma_peer_user_ops - what a user of a peer brings along
- * @event: something happened. Kworker, no lock held, may sleep (lock_sock). Calls for one user
+ * @enter: before an event: take what @event needs. false: it cannot be had now, and the owner calls
+ *	qrdma_peer_user_kick() when it can. Kworker; must not wait for programs. NULL: nothing
+ * @leave: undoes @enter
+ * @event: something happened. Kworker, between @enter and @leave, may sleep. Calls for one user
  *	never overlap. @peer is set for READY and MTU, and borrowed; @err for GONE. Events that
  *	are overtaken by later ones may be left out (a READY before a GONE, say), never invented.
  *	It may run to its end after a cancel that it raced with: see qrdma_peer_user_cancel().
@@ -111,6 +114,8 @@ struct qrdma_peer_user;
  *	caller of cancel has a reference of its own)
  */
 struct qrdma_peer_user_ops {
+	bool (*enter)(struct qrdma_peer_user *user);
+	void (*leave)(struct qrdma_peer_user *user);
 	void (*event)(struct qrdma_peer_user *user, enum qrdma_peer_event event,
 		      struct qrdma_peer *peer, int err);
 	void (*hold)(struct qrdma_peer_user *user);
@@ -139,6 +144,9 @@ struct qrdma_peer_user {
 
 /** qrdma_peer_user_init() - not attached. */
 void qrdma_peer_user_init(struct qrdma_peer_user *user, const struct qrdma_peer_user_ops *ops);
+
+/** qrdma_peer_user_kick() - @enter will not fail now. Any context but hard interrupt. */
+void qrdma_peer_user_kick(struct qrdma_peer_user *user);
 
 /**
  * qrdma_peer_start() - start answering and asking; after qrdma_device_start()

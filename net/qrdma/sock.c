@@ -36,12 +36,70 @@ bool qrdma_sock_queue(struct work_struct *work)
 	return queue_work(sock_wq, work);
 }
 
-void qrdma_sock_todo(struct qrdma_sock *qs, int bit)
+void qrdma_sock_work(struct qrdma_sock *qs)
 {
-	set_bit(bit, &qs->todo);
 	sock_hold(&qs->sk);
 	if (!qrdma_sock_queue(&qs->work))
 		sock_put(&qs->sk);
+}
+
+void qrdma_sock_todo(struct qrdma_sock *qs, int bit)
+{
+	set_bit(bit, &qs->todo);
+	qrdma_sock_work(qs);
+}
+
+/* As lock_sock() takes it. sk_lock.slock is held. */
+static bool sock_lock_try(struct sock *sk)
+{
+	lockdep_assert_held(&sk->sk_lock.slock);
+	if (sock_owned_by_user_nocheck(sk))
+		return false;
+	sk->sk_lock.owned = 1;
+	return true;
+}
+
+bool qrdma_sock_lock_or_defer(struct qrdma_sock *qs, int bit)
+{
+	struct sock *sk = &qs->sk;
+	bool got;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	got = sock_lock_try(sk);
+	if (!got)
+		set_bit(bit, &qs->deferred);
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (got)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return got;
+}
+
+int qrdma_sock_lock_for_agent(struct qrdma_sock *qs, struct qrdma_agent *agent)
+{
+	long timeo = msecs_to_jiffies(QRDMA_AGENT_LOCK_MS);
+	struct sock *sk = &qs->sk;
+	DEFINE_WAIT(wait);
+	bool got;
+
+	if (READ_ONCE(agent->stuck))
+		return -ENOTCONN;
+	spin_lock_bh(&sk->sk_lock.slock);
+	got = sock_lock_try(sk);
+	while (!got && timeo) {
+		prepare_to_wait_exclusive(&sk->sk_lock.wq, &wait, TASK_UNINTERRUPTIBLE);
+		spin_unlock_bh(&sk->sk_lock.slock);
+		timeo = schedule_timeout(timeo);
+		spin_lock_bh(&sk->sk_lock.slock);
+		got = sock_lock_try(sk);
+	}
+	finish_wait(&sk->sk_lock.wq, &wait);
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (!got) {
+		WRITE_ONCE(agent->stuck, true);
+		return -ETIMEDOUT;
+	}
+	mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return 0;
 }
 
 bool qrdma_sock_handshaking(const struct qrdma_sock *qs)

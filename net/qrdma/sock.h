@@ -100,6 +100,8 @@ enum {
 	QRDMA_ALARM_MS_MAX	= 24 * 3600 * 1000,
 	/* MSG_MORE holds bytes back so long, as TCP does */
 	QRDMA_CORK_MS		= 200,
+	/* most that an agent waits for the lock of one target */
+	QRDMA_AGENT_LOCK_MS	= 1000,
 };
 
 /* look again for credit, or for a send buffer */
@@ -146,6 +148,8 @@ enum {
 	QRDMA_DEFER_RX,
 	QRDMA_DEFER_TIMER,
 	QRDMA_DEFER_TX,
+	QRDMA_DEFER_WORK,	/* and what workers could not */
+	QRDMA_DEFER_PEER,
 };
 
 /* Bits of qrdma_sock.todo: what has to be done in process context. */
@@ -156,6 +160,7 @@ enum {
 	QRDMA_TODO_SEND,	/* operations of the AEAD have ended: there is room for more */
 	QRDMA_TODO_INITIAL,	/* derive the Initial keys anew, after a Retry */
 	QRDMA_TODO_QUIET,	/* give back what an idle connection does not need */
+	QRDMA_TODO_LEFT,	/* the agent has gone without a result */
 };
 
 /**
@@ -427,9 +432,35 @@ void qrdma_setup_drop_keys(struct qrdma_setup *setup);
 
 /**
  * qrdma_sock_todo() - have a QRDMA_TODO_* bit served in process context. Any context; the socket
- * lock, but for QRDMA_TODO_SEND, which needs only a reference.
+ * lock, but for QRDMA_TODO_SEND, QRDMA_TODO_LEFT and QRDMA_TODO_KEYS, which need only a reference.
  */
 void qrdma_sock_todo(struct qrdma_sock *qs, int bit);
+
+/** qrdma_sock_work() - have @work run. Any context, with a reference. */
+void qrdma_sock_work(struct qrdma_sock *qs);
+
+/**
+ * qrdma_sock_lock_or_defer() - the socket lock, for a worker, which serves other sockets, too
+ * @qs: socket, not locked
+ * @bit: QRDMA_DEFER_*, for who has the lock to see when letting go of it
+ *
+ * A process can have the lock for as long as its program likes: the kernel copies values of
+ * SOL_SOCKET under it, and a page may be slow to come (userfaultfd, FUSE).
+ *
+ * Context: process. Return: false: a process has it.
+ */
+bool qrdma_sock_lock_or_defer(struct qrdma_sock *qs, int bit);
+
+/**
+ * qrdma_sock_lock_for_agent() - the same for an agent, which cannot be told later
+ * @qs: target, not locked
+ * @agent: what the agent has of it
+ *
+ * Waits for QRDMA_AGENT_LOCK_MS. A target that keeps its lock for longer has lost the handshake.
+ *
+ * Context: process. Return: 0; -ETIMEDOUT; -ENOTCONN: that was so before.
+ */
+int qrdma_sock_lock_for_agent(struct qrdma_sock *qs, struct qrdma_agent *agent);
 
 /** qrdma_sock_queue() - queue_work() on the queue of the sockets. Return: false: it was queued. */
 bool qrdma_sock_queue(struct work_struct *work);

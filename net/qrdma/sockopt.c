@@ -381,8 +381,17 @@ static int sockopt_may(const struct qrdma_sock *qs, const struct qrdma_agent *ag
 	return 0;
 }
 
+/* The program waits for its own lock as long as it takes. */
+static int sockopt_lock(struct qrdma_sock *qs, struct qrdma_agent *agent)
+{
+	if (agent)
+		return qrdma_sock_lock_for_agent(qs, agent);
+	lock_sock(&qs->sk);
+	return 0;
+}
+
 /* The one option whose value is of no fixed size */
-static int sockopt_set_params_ext(struct qrdma_sock *qs, const struct qrdma_agent *agent,
+static int sockopt_set_params_ext(struct qrdma_sock *qs, struct qrdma_agent *agent,
 				  sockptr_t optval, unsigned int optlen)
 {
 	u8 *data;
@@ -393,11 +402,13 @@ static int sockopt_set_params_ext(struct qrdma_sock *qs, const struct qrdma_agen
 	data = memdup_sockptr(optval, optlen);
 	if (IS_ERR(data))
 		return PTR_ERR(data);
-	lock_sock(&qs->sk);
-	err = sockopt_may(qs, agent, QRDMA_TRANSPORT_PARAM_EXT);
-	if (!err)
-		err = qrdma_inband_set_params(qs, data, optlen);
-	release_sock(&qs->sk);
+	err = sockopt_lock(qs, agent);
+	if (!err) {
+		err = sockopt_may(qs, agent, QRDMA_TRANSPORT_PARAM_EXT);
+		if (!err)
+			err = qrdma_inband_set_params(qs, data, optlen);
+		release_sock(&qs->sk);
+	}
 	kfree(data);
 	return err;
 }
@@ -455,7 +466,7 @@ static int sockopt_set(struct qrdma_sock *qs, int optname, const union sockopt_v
 	return -ENOPROTOOPT;
 }
 
-static int sockopt_set_user(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+static int sockopt_set_user(struct qrdma_sock *qs, struct qrdma_agent *agent, int optname,
 			    sockptr_t optval, unsigned int optlen)
 {
 	union sockopt_value val = {};
@@ -468,10 +479,8 @@ static int sockopt_set_user(struct qrdma_sock *qs, const struct qrdma_agent *age
 		return -ENOPROTOOPT;
 	if (optlen != size)
 		return -EINVAL;
-	if (copy_from_sockptr(&val, optval, size)) {
-		err = -EFAULT;
-	} else {
-		lock_sock(&qs->sk);
+	err = copy_from_sockptr(&val, optval, size) ? -EFAULT : sockopt_lock(qs, agent);
+	if (!err) {
 		err = sockopt_may(qs, agent, optname) ?: sockopt_set(qs, optname, &val);
 		release_sock(&qs->sk);
 	}
@@ -491,7 +500,7 @@ int qrdma_setsockopt(struct socket *sock, int level, int optname, sockptr_t optv
 	return sockopt_set_user(qrdma_sk(sk), NULL, optname, optval, optlen);
 }
 
-int qrdma_sockopt_set_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+int qrdma_sockopt_set_agent(struct qrdma_sock *qs, struct qrdma_agent *agent, int optname,
 			    sockptr_t optval, unsigned int optlen)
 {
 	if (!sockopt_of_handshake(optname) || optname == QRDMA_SESSION_TICKET)
@@ -544,7 +553,7 @@ static int sockopt_get(const struct qrdma_sock *qs, int optname, union sockopt_v
 }
 
 /* And those that one gets */
-static int sockopt_get_bytes(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+static int sockopt_get_bytes(struct qrdma_sock *qs, struct qrdma_agent *agent, int optname,
 			     char __user *optval, int __user *optlen, int len)
 {
 	int size = min_t(int, len, optname == QRDMA_SESSION_TICKET ? SZ_16K :
@@ -554,20 +563,22 @@ static int sockopt_get_bytes(struct qrdma_sock *qs, const struct qrdma_agent *ag
 
 	if (!data)
 		return -ENOMEM;
-	lock_sock(&qs->sk);
-	n = sockopt_may(qs, agent, optname);
-	if (!n && optname == QRDMA_SESSION_TICKET)
-		n = qrdma_inband_get_ticket(qs, data, size);
-	else if (!n)
-		n = qrdma_inband_get_params(qs, data, size);
-	release_sock(&qs->sk);
+	n = sockopt_lock(qs, agent);
+	if (!n) {
+		n = sockopt_may(qs, agent, optname);
+		if (!n && optname == QRDMA_SESSION_TICKET)
+			n = qrdma_inband_get_ticket(qs, data, size);
+		else if (!n)
+			n = qrdma_inband_get_params(qs, data, size);
+		release_sock(&qs->sk);
+	}
 	if (n >= 0 && (put_user(n, optlen) || copy_to_user(optval, data, n)))
 		n = -EFAULT;
 	kfree(data);
 	return min(n, 0);
 }
 
-static int sockopt_get_user(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+static int sockopt_get_user(struct qrdma_sock *qs, struct qrdma_agent *agent, int optname,
 			    char __user *optval, int __user *optlen, int len)
 {
 	union sockopt_value val;
@@ -579,7 +590,9 @@ static int sockopt_get_user(struct qrdma_sock *qs, const struct qrdma_agent *age
 	if (optname == QRDMA_TRANSPORT_PARAM && len >= (int)sizeof(val.param) &&
 	    get_user(val.param.remote, &((struct qrdma_transport_param __user *)optval)->remote))
 		return -EFAULT;
-	lock_sock(&qs->sk);
+	size = sockopt_lock(qs, agent);
+	if (size)
+		return size;
 	size = sockopt_may(qs, agent, optname) ?: sockopt_get(qs, optname, &val);
 	/* What to the program is connecting is a handshake to the agent. */
 	if (agent && optname == QRDMA_INFO && val.info.state == QRDMA_STATE_CONNECTING)
@@ -612,7 +625,7 @@ int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *o
 	return sockopt_get_user(qrdma_sk(sk), NULL, optname, optval, optlen, len);
 }
 
-int qrdma_sockopt_get_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+int qrdma_sockopt_get_agent(struct qrdma_sock *qs, struct qrdma_agent *agent, int optname,
 			    char __user *optval, int __user *optlen)
 {
 	int len;

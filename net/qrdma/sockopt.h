@@ -34,11 +34,11 @@ int qrdma_getsockopt(struct socket *sock, int level, int optname, char __user *o
  *
  * Return: as qrdma_setsockopt(); -EOPNOTSUPP: not the agent's; -ENOTCONN: its handshake is over.
  */
-int qrdma_sockopt_set_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+int qrdma_sockopt_set_agent(struct qrdma_sock *qs, struct qrdma_agent *agent, int optname,
 			    sockptr_t optval, unsigned int optlen);
 
 /** qrdma_sockopt_get_agent() - the same for qrdma_getsockopt() */
-int qrdma_sockopt_get_agent(struct qrdma_sock *qs, const struct qrdma_agent *agent, int optname,
+int qrdma_sockopt_get_agent(struct qrdma_sock *qs, struct qrdma_agent *agent, int optname,
 			    char __user *optval, int __user *optlen);
 
 #endif /* QRDMA_SOCKOPT_H */
