@@ -10,6 +10,7 @@
 #include <linux/sockptr.h>
 
 #include "crypto.h"
+#include "demux.h"
 #include "inband.h"
 #include "info.h"
 #include "ipopt.h"
@@ -508,11 +509,30 @@ int qrdma_sockopt_set_agent(struct qrdma_sock *qs, struct qrdma_agent *agent, in
 	return sockopt_set_user(qs, agent, optname, optval, optlen);
 }
 
+/*
+ * The token of an id ends the connection that has it (RFC 9000 s21.11), and ids are seen on the
+ * wire: who names the id of another socket is not told.
+ */
+static int sockopt_tell_token(const struct qrdma_sock *qs, u8 *token)
+{
+	const u8 *cid = qs->setup.scid.data;
+	struct qrdma_sock *owner = qrdma_demux_find(cid);
+	bool taken = owner && owner != qs;
+
+	if (owner)
+		sock_put(&owner->sk);
+	if (taken)
+		return -EADDRINUSE;
+	qrdma_reset_token(cid, token);
+	return 0;
+}
+
 /* Fill @val, which is zero but for what the caller asked with. Return: bytes, or an error. */
 static int sockopt_get(const struct qrdma_sock *qs, int optname, union sockopt_value *val)
 {
 	const struct qrdma_setup *setup = &qs->setup;
 	bool remote;
+	int err = 0;
 
 	switch (optname) {
 	case QRDMA_CONNECTION_ID:
@@ -540,8 +560,8 @@ static int sockopt_get(const struct qrdma_sock *qs, int optname, union sockopt_v
 			memcpy(val->param.stateless_reset_token, setup->remote.reset_token,
 			       QRDMA_RESET_TOKEN_LEN);
 		else if (setup->have_ids)
-			qrdma_reset_token(setup->scid.data, val->param.stateless_reset_token);
-		return sizeof(val->param);
+			err = sockopt_tell_token(qs, val->param.stateless_reset_token);
+		return err ?: sizeof(val->param);
 	case QRDMA_CONFIG:
 		val->config = setup->config;
 		return sizeof(val->config);
