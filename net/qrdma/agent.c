@@ -2,21 +2,34 @@
 /*
  * Handshakes for the agent. See agent.h.
  */
+#include <linux/hash.h>
 #include <linux/slab.h>
 #include <net/netns/generic.h>
 
 #include "agent.h"
 #include "stat.h"
 
+/* Lines of those that wait */
+enum {
+	AGENT_LINES_SHIFT	= 6,
+	AGENT_LINES		= 1 << AGENT_LINES_SHIFT,
+};
+
 /**
  * struct agent_queue - of one network namespace
  * @lock: guards what follows, and the agents of this namespace
- * @waiting: oldest first; each is of a socket of a program here, or counts in the backlog of one
+ * @waiting: by user and role, for one user's thousands not to keep everybody else from the agent,
+ *	nor a listener's clients the programs that connect; oldest first; each is of a socket of
+ *	a program here, or counts in the backlog of one
+ * @turn: line that is looked at next
+ * @nwaiting: of all lines
  * @ends: agents' sockets
  */
 struct agent_queue {
 	spinlock_t lock;	/* guards waiting .. ends, and state, node and end of an agent */
-	struct list_head waiting;
+	struct list_head waiting[AGENT_LINES];
+	u32 turn;
+	u32 nwaiting;
 	u32 ends;
 };
 
@@ -26,9 +39,11 @@ static const struct qrdma_agent_ops *agent_ops;
 static int __net_init agent_net_init(struct net *net)
 {
 	struct agent_queue *queue = net_generic(net, agent_net_id);
+	int i;
 
 	spin_lock_init(&queue->lock);
-	INIT_LIST_HEAD(&queue->waiting);
+	for (i = 0; i < AGENT_LINES; i++)
+		INIT_LIST_HEAD(&queue->waiting[i]);
 	return 0;
 }
 
@@ -79,6 +94,29 @@ static void agent_set_state(struct qrdma_agent *agent, enum qrdma_agent_state st
 	WRITE_ONCE(agent->state, state);
 }
 
+static void agent_wait(struct agent_queue *queue, struct qrdma_agent *agent, bool first)
+{
+	u32 line = hash_32(__kuid_val(agent->uid) * 2 + (agent->role & 1), AGENT_LINES_SHIFT);
+
+	agent_set_state(agent, QRDMA_AGENT_WAITING);
+	queue->nwaiting++;
+	if (first)
+		list_add(&agent->node, &queue->waiting[line]);
+	else
+		list_add_tail(&agent->node, &queue->waiting[line]);
+}
+
+/* It waits no more, if it did. */
+static void agent_unwait(struct agent_queue *queue, struct qrdma_agent *agent,
+			 enum qrdma_agent_state state)
+{
+	if (agent->state == QRDMA_AGENT_WAITING) {
+		list_del_init(&agent->node);
+		queue->nwaiting--;
+	}
+	agent_set_state(agent, state);
+}
+
 /* Nobody heard of it. That is no proof while there is one who is busy, and has lost events. */
 static int agent_absent(struct qrdma_agent *agent, bool alone)
 {
@@ -87,10 +125,8 @@ static int agent_absent(struct qrdma_agent *agent, bool alone)
 
 	spin_lock_bh(&queue->lock);
 	absent = alone && agent->state == QRDMA_AGENT_WAITING;
-	if (absent) {
-		list_del_init(&agent->node);
-		agent_set_state(agent, QRDMA_AGENT_OVER);
-	}
+	if (absent)
+		agent_unwait(queue, agent, QRDMA_AGENT_OVER);
 	spin_unlock_bh(&queue->lock);
 	return absent ? -ESRCH : 0;
 }
@@ -101,10 +137,9 @@ int qrdma_agent_tell(struct qrdma_agent *agent)
 	bool alone, queued = false;
 
 	spin_lock_bh(&queue->lock);
-	alone = list_empty(&queue->waiting) && !queue->ends;
+	alone = !queue->nwaiting && !queue->ends;
 	if (agent->state == QRDMA_AGENT_NEW) {
-		list_add_tail(&agent->node, &queue->waiting);
-		agent_set_state(agent, QRDMA_AGENT_WAITING);
+		agent_wait(queue, agent, false);
 		queued = true;
 	} else if (agent->end) {
 		agent->end->sk_data_ready(agent->end);
@@ -125,8 +160,7 @@ void qrdma_agent_over(struct qrdma_agent *agent, int err)
 
 	spin_lock_bh(&queue->lock);
 	if (agent->state != QRDMA_AGENT_OVER) {
-		list_del_init(&agent->node);
-		agent_set_state(agent, QRDMA_AGENT_OVER);
+		agent_unwait(queue, agent, QRDMA_AGENT_OVER);
 		end = agent->end;
 		if (end) {
 			WRITE_ONCE(end->sk_err, err);
@@ -140,7 +174,21 @@ bool qrdma_agent_waits(struct net *net)
 {
 	struct agent_queue *queue = net_generic(net, agent_net_id);
 
-	return !list_empty_careful(&queue->waiting);
+	return READ_ONCE(queue->nwaiting);
+}
+
+/* One line after the other */
+static struct qrdma_agent *agent_next(struct agent_queue *queue)
+{
+	struct list_head *line;
+	u32 i;
+
+	for (i = 0; i < AGENT_LINES && queue->nwaiting; i++) {
+		line = &queue->waiting[queue->turn++ % AGENT_LINES];
+		if (!list_empty(line))
+			return list_first_entry(line, struct qrdma_agent, node);
+	}
+	return NULL;
 }
 
 struct qrdma_agent *qrdma_agent_take(struct net *net, struct sock *end)
@@ -149,10 +197,9 @@ struct qrdma_agent *qrdma_agent_take(struct net *net, struct sock *end)
 	struct qrdma_agent *agent;
 
 	spin_lock_bh(&queue->lock);
-	agent = list_first_entry_or_null(&queue->waiting, struct qrdma_agent, node);
+	agent = agent_next(queue);
 	if (agent) {
-		list_del_init(&agent->node);
-		agent_set_state(agent, QRDMA_AGENT_TAKEN);
+		agent_unwait(queue, agent, QRDMA_AGENT_TAKEN);
 		agent->end = end;
 		queue->ends++;
 		refcount_inc(&agent->refs);
@@ -170,10 +217,8 @@ void qrdma_agent_leave(struct qrdma_agent *agent, bool again)
 	spin_lock_bh(&queue->lock);
 	agent->end = NULL;
 	queue->ends--;
-	if (again && agent->state == QRDMA_AGENT_TAKEN) {
-		list_add(&agent->node, &queue->waiting);
-		agent_set_state(agent, QRDMA_AGENT_WAITING);
-	}
+	if (again && agent->state == QRDMA_AGENT_TAKEN)
+		agent_wait(queue, agent, true);
 	spin_unlock_bh(&queue->lock);
 	qrdma_agent_put(agent);
 	sock_put(target);
