@@ -430,8 +430,8 @@ static void sock_close_begin(struct qrdma_sock *qs)
 }
 
 /*
- * Until what was written is delivered, for as long as SO_LINGER allows or until a signal comes. Under the socket lock,
- * which is let go of meanwhile.
+ * Until what was written is delivered, for as long as SO_LINGER allows or until a signal comes.
+ * Under the socket lock, which is let go of meanwhile.
  */
 static void sock_wait_settled(struct sock *sk, long timeo)
 {

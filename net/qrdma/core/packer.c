@@ -381,8 +381,9 @@ static void packer_write_header(struct packer *p, u8 *pkt, u32 head, bool phase,
 }
 
 /*
- * Bytes of payload at least: the sample of header protection has to be there, and a stateless reset of the peer's
- * must be able to look like our packets. (An acknowledgment alone is not padded: it would count as in flight.)
+ * Bytes of payload at least: the sample of header protection has to be there, and a stateless reset
+ * of the peer's must be able to look like our packets. (An acknowledgment alone is not padded: it
+ * would count as in flight.)
  */
 static u32 packer_least(const struct packer *p, u32 hdr_len, u32 pn_len)
 {
