@@ -25,7 +25,8 @@ HERE=$REPO/tests/vm
 fragments() {
 	case $1 in
 	kunit|san) echo "$HERE/kunit.config $HERE/debug.config" ;;
-	plain|trixie|testing) echo "$HERE/kunit.config" ;;
+	plain) echo "$HERE/kunit.config" ;;
+	trixie|testing) echo "$HERE/kunit.config $HERE/newer.config" ;;
 	*) die "no kernel is named '$1' (stock, kunit, san, plain, trixie, testing)" ;;
 	esac
 }
