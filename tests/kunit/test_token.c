@@ -161,6 +161,16 @@ static void token_for_the_next(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, QRDMA_RETRY_NONE, look(first_with(test, &token)));
 }
 
+static int token_suite_init(struct kunit_suite *suite)
+{
+	return qrdma_token_start();
+}
+
+static void token_suite_exit(struct kunit_suite *suite)
+{
+	qrdma_token_stop();
+}
+
 static int token_init(struct kunit *test)
 {
 	use_key(test, 1);
@@ -177,6 +187,8 @@ static struct kunit_case token_cases[] = {
 
 static struct kunit_suite token_suite = {
 	.name = "qrdma_token",
+	.suite_init = token_suite_init,
+	.suite_exit = token_suite_exit,
 	.init = token_init,
 	.test_cases = token_cases,
 };
