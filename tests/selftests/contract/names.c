@@ -264,10 +264,23 @@ static int placed(const struct place *p, int port, int option)
 	return err ?: fd;
 }
 
+/* A port that nobody has at any address, nor a connection of before that is on its way out. */
+static int free_port(void)
+{
+	const struct place all = { .name = "all", .text = "::", .six = true };
+	int fd = placed(&all, 0, 0), port;
+
+	if (fd < 0)
+		give_up("port");
+	port = port_of(fd);
+	close(fd);
+	return port;
+}
+
 static void bind_two(const struct place *one, const struct place *two, int option, bool listening)
 {
 	static const char *const marks[] = { [0] = "", [SO_REUSEADDR] = "+reuse" };
-	int first = placed(one, 0, option), second;
+	int first = placed(one, free_port(), option), second;
 	char label[64];
 
 	if (first < 0)
