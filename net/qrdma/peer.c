@@ -821,10 +821,21 @@ static int peer_attach(const struct qrdma_sidr_key *key, struct qrdma_peer_user 
 	return 0;
 }
 
+static struct qrdma_sidr_key peer_key(struct net *net, const struct in6_addr *local,
+				      const struct in6_addr *remote, int ifindex)
+{
+	struct qrdma_sidr_key key = { .net = net, .remote = *remote, .ifindex = ifindex };
+
+	/* Any address is one key, however it is written. */
+	if (local && !qrdma_sidr_any(local))
+		key.local = *local;
+	return key;
+}
+
 int qrdma_peer_resolve(struct net *net, const struct in6_addr *local,
 		       const struct in6_addr *remote, int ifindex, struct qrdma_peer_user *user)
 {
-	struct qrdma_sidr_key key = { .net = net, .remote = *remote, .ifindex = ifindex };
+	struct qrdma_sidr_key key = peer_key(net, local, remote, ifindex);
 	bool v4 = ipv6_addr_v4mapped(remote);
 	int type = ipv6_addr_type(remote);
 	bool was = false;
@@ -835,12 +846,8 @@ int qrdma_peer_resolve(struct net *net, const struct in6_addr *local,
 		    ipv4_is_lbcast(remote->s6_addr32[3]))) ||
 	    (!v4 && (type & IPV6_ADDR_LINKLOCAL) && !ifindex))
 		return -EINVAL;
-	/* Any address is one key, however it is written. */
-	if (local && !qrdma_sidr_any(local)) {
-		if (ipv6_addr_v4mapped(local) != v4)
-			return -EINVAL;
-		key.local = *local;
-	}
+	if (!qrdma_sidr_any(&key.local) && ipv6_addr_v4mapped(&key.local) != v4)
+		return -EINVAL;
 	spin_lock_bh(&peer_lock);
 	err = peer_attach(&key, user, &was);
 	spin_unlock_bh(&peer_lock);
@@ -852,12 +859,10 @@ int qrdma_peer_resolve(struct net *net, const struct in6_addr *local,
 struct qrdma_peer *qrdma_peer_known(struct net *net, const struct in6_addr *local,
 				    const struct in6_addr *remote, int ifindex)
 {
-	struct qrdma_sidr_key key = { .net = net, .remote = *remote, .ifindex = ifindex };
+	struct qrdma_sidr_key key = peer_key(net, local, remote, ifindex);
 	struct qrdma_peer_entry *entry;
 	struct qrdma_peer *peer = NULL;
 
-	if (local && !qrdma_sidr_any(local))
-		key.local = *local;
 	spin_lock_bh(&peer_lock);
 	entry = entry_find(&key);
 	if (entry && entry->peer && !entry->stale)
