@@ -4,6 +4,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
+#include <linux/slab.h>
 #include <linux/wait.h>
 #include <net/net_namespace.h>
 
@@ -219,6 +220,21 @@ bool qrdma_answer_now(struct net *net, const struct qrdma_rxbuf *rxbuf,
 		answer_count(&text, answer_send(&text, peer));
 	qrdma_peer_put(peer);
 	return true;
+}
+
+int qrdma_answer_pack(int (*build)(struct qrdma_answer_packet *packet, const void *cause),
+		      const void *cause, u8 *data, u32 cap)
+{
+	struct qrdma_answer_packet *packet = kzalloc(sizeof(*packet), GFP_KERNEL);
+	int err;
+
+	if (!packet)
+		return -ENOMEM;
+	packet->tx.data = data;
+	packet->tx.cap = cap;
+	err = build(packet, cause) ?: packet->tx.len;
+	kfree(packet);
+	return err;
 }
 
 static void answer_sealed(struct qrdma_aead_op *op, int err)

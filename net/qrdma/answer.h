@@ -27,13 +27,13 @@
 
 /**
  * struct qrdma_answer_ops - a kind of answer; process context, may sleep
- * @make: write the QUIC datagram, at most @cap bytes, from a copy of its cause of any alignment.
- *	Return: bytes; 0: there is nothing to be said any more; a negative errno
+ * @make: write the QUIC datagram, at most @cap bytes, from a copy of its cause. Return: bytes; 0:
+ *	there is nothing to be said any more; a negative errno
  * @sent: counts those that have left
  * @modest: leaves half of the places to others
  */
 struct qrdma_answer_ops {
-	int (*make)(const u8 *cause, u8 *data, u32 cap);
+	int (*make)(const void *cause, u8 *data, u32 cap);
 	enum qrdma_stat_item sent;
 	bool modest;
 };
@@ -48,7 +48,7 @@ struct qrdma_answer_ops {
  */
 struct qrdma_answer_text {
 	const struct qrdma_answer_ops *ops;
-	u8 cause[QRDMA_ANSWER_CAUSE];
+	u8 cause[QRDMA_ANSWER_CAUSE] __aligned(8);
 	u32 qpn;
 	u16 from;
 	u16 to;
@@ -119,7 +119,20 @@ bool qrdma_answer_now(struct net *net, const struct qrdma_rxbuf *rxbuf,
 		      int ifindex);
 
 /**
- * qrdma_answer_seal() - for @make: seal a packet
+ * qrdma_answer_pack() - @make of an answer that is a packet
+ * @build: build, seal and protect it in @packet, whose @tx.data and @tx.cap are set. Return: 0 or a
+ *	negative errno
+ * @cause: for @build
+ * @data: room for the datagram
+ * @cap: bytes of it
+ *
+ * Context: process, sleeps. Return: bytes; -ENOMEM, or what @build says.
+ */
+int qrdma_answer_pack(int (*build)(struct qrdma_answer_packet *packet, const void *cause),
+		      const void *cause, u8 *data, u32 cap);
+
+/**
+ * qrdma_answer_seal() - for @build: seal a packet
  * @packet: @tx is built but for its @op.done
  *
  * Context: process, sleeps. Return: 0 or what the AEAD says.

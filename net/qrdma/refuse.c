@@ -3,7 +3,6 @@
  * Refusals. See refuse.h.
  */
 #include <linux/random.h>
-#include <linux/slab.h>
 
 #include "answer.h"
 #include "core/stateless.h"
@@ -24,8 +23,9 @@ struct refuse_cause {
 };
 
 /* Return: 0 or a negative errno. */
-static int refuse_build(struct qrdma_answer_packet *packet, const struct refuse_cause *cause)
+static int refuse_build(struct qrdma_answer_packet *packet, const void *from)
 {
+	const struct refuse_cause *cause = from;
 	const struct qrdma_hdr hdr = {
 		.type = QRDMA_PKT_INITIAL,
 		.dcid = cause->dcid.data, .dcid_len = cause->dcid.len,
@@ -50,20 +50,9 @@ static int refuse_build(struct qrdma_answer_packet *packet, const struct refuse_
 	return err;
 }
 
-static int refuse_make(const u8 *from, u8 *data, u32 cap)
+static int refuse_make(const void *cause, u8 *data, u32 cap)
 {
-	struct qrdma_answer_packet *packet = kzalloc(sizeof(*packet), GFP_KERNEL);
-	struct refuse_cause cause;
-	int err;
-
-	if (!packet)
-		return -ENOMEM;
-	memcpy(&cause, from, sizeof(cause));
-	packet->tx.data = data;
-	packet->tx.cap = cap;
-	err = refuse_build(packet, &cause) ?: packet->tx.len;
-	kfree(packet);
-	return err;
+	return qrdma_answer_pack(refuse_build, cause, data, cap);
 }
 
 static const struct qrdma_answer_ops refuse_ops = {

@@ -89,24 +89,23 @@ int qrdma_reset_set_key(const u8 *key)
 	return err;
 }
 
-static int reset_make(const u8 *from, u8 *data, u32 cap)
+static int reset_make(const void *from, u8 *data, u32 cap)
 {
 	u8 random[RESET_LEN_MAX], token[QRDMA_RESET_TOKEN_LEN];
-	struct reset_cause cause;
+	const struct reset_cause *cause = from;
 	struct qrdma_writer w;
 	struct qrdma_sock *qs;
 
-	memcpy(&cause, from, sizeof(cause));
 	/* Out of band both ends connect, in no order: this one may have come meanwhile. */
-	qs = qrdma_demux_find(cause.cid);
+	qs = qrdma_demux_find(cause->cid);
 	if (qs) {
 		sock_put(&qs->sk);
 		return 0;
 	}
 	get_random_bytes(random, sizeof(random));
-	qrdma_reset_token(cause.cid, token);
-	qrdma_writer_init(&w, data, min(cause.len, cap));
-	return qrdma_hdr_build_reset(&w, cause.len, random, token) ? cause.len : -EMSGSIZE;
+	qrdma_reset_token(cause->cid, token);
+	qrdma_writer_init(&w, data, min(cause->len, cap));
+	return qrdma_hdr_build_reset(&w, cause->len, random, token) ? cause->len : -EMSGSIZE;
 }
 
 static const struct qrdma_answer_ops reset_ops = {

@@ -2,10 +2,9 @@
 /*
  * Address validation by tokens. See retry.h.
  */
+#include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
-#include <linux/slab.h>
-#include <linux/timekeeping.h>
 
 #include "answer.h"
 #include "compat.h"
@@ -134,8 +133,9 @@ int qrdma_retry_next(const struct in6_addr *client, u8 *data)
 	return qrdma_token_seal(&token, data);
 }
 
-static int retry_build(struct qrdma_answer_packet *packet, const struct retry_cause *cause)
+static int retry_build(struct qrdma_answer_packet *packet, const void *from)
 {
+	const struct retry_cause *cause = from;
 	const struct qrdma_hdr hdr = {
 		.type = QRDMA_PKT_INITIAL,
 		.dcid = cause->dcid.data, .dcid_len = cause->dcid.len,
@@ -167,20 +167,9 @@ static int retry_build(struct qrdma_answer_packet *packet, const struct retry_ca
 	return err;
 }
 
-static int retry_make(const u8 *from, u8 *data, u32 cap)
+static int retry_make(const void *cause, u8 *data, u32 cap)
 {
-	struct qrdma_answer_packet *packet = kzalloc(sizeof(*packet), GFP_KERNEL);
-	struct retry_cause cause;
-	int err;
-
-	if (!packet)
-		return -ENOMEM;
-	memcpy(&cause, from, sizeof(cause));
-	packet->tx.data = data;
-	packet->tx.cap = cap;
-	err = retry_build(packet, &cause) ?: packet->tx.len;
-	kfree(packet);
-	return err;
+	return qrdma_answer_pack(retry_build, cause, data, cap);
 }
 
 static const struct qrdma_answer_ops retry_ops = {
