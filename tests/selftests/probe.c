@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <ctype.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,13 @@ uint64_t stat_of(const char *name)
 	return number;
 }
 
+bool stat_is(void *arg)
+{
+	struct stat_is *is = arg;
+
+	return stat_of(is->name) >= is->want;
+}
+
 /* The number @name, summed over the lanes of a port, or of the lane @qpn, or with @head its own */
 static int64_t port_sum(const char *port, const char *name, uint32_t qpn, bool head)
 {
@@ -171,6 +179,35 @@ struct qrdma_info info_of(int fd)
 	if (getsockopt(fd, SOL_QRDMA, QRDMA_INFO, &info, &len))
 		die("QRDMA_INFO", strerror(errno));
 	return info;
+}
+
+int so_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int err;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		die("SO_ERROR", strerror(errno));
+	return err;
+}
+
+uint32_t reason_of(int fd, uint64_t *code)
+{
+	struct qrdma_connection_close close;
+	socklen_t len = sizeof(close);
+
+	if (getsockopt(fd, SOL_QRDMA, QRDMA_CONNECTION_CLOSE, &close, &len))
+		die("QRDMA_CONNECTION_CLOSE", strerror(errno));
+	if (code)
+		*code = close.code;
+	return close.reason;
+}
+
+int ready(int fd, int events, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, ms) < 0 ? -1 : p.revents;
 }
 
 void slab_take(struct slab_shot *shot)

@@ -28,8 +28,21 @@ int64_t lanes_number(const char *port, const char *name);
 /* The same of the port's lane that has this queue pair */
 int64_t lane_number(const char *port, uint32_t qpn, const char *name);
 
-/* QRDMA_INFO; ends the program when it cannot be had. */
+/* At least so much of a counter: for wait_for(). */
+struct stat_is {
+	const char *name;
+	uint64_t want;
+};
+
+bool stat_is(void *arg);
+
+/* QRDMA_INFO, SO_ERROR, QRDMA_CONNECTION_CLOSE (@code may be NULL); each ends the program when it cannot be had. */
 struct qrdma_info info_of(int fd);
+int so_error(int fd);
+uint32_t reason_of(int fd, uint64_t *code);
+
+/* What poll() says of a descriptor, -1: an error. */
+int ready(int fd, int events, int ms);
 
 /* Objects in use of a slab cache, -1: there is none. */
 int64_t slab_objects(const char *cache);

@@ -23,33 +23,6 @@ static struct end_options fresh(void)
 	return (struct end_options){ .seed = end_fresh_seed() };
 }
 
-static int ready(int fd, int events, int ms)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	return poll(&p, 1, ms) < 0 ? -1 : p.revents;
-}
-
-static int error_of(int fd)
-{
-	socklen_t len = sizeof(int);
-	int err;
-
-	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
-	return err;
-}
-
-static uint32_t reason_of(int fd, uint64_t *code)
-{
-	struct qrdma_connection_close close;
-	socklen_t len = sizeof(close);
-
-	CHECK(getsockopt(fd, SOL_QRDMA, QRDMA_CONNECTION_CLOSE, &close, &len));
-	if (code)
-		*code = close.code;
-	return close.reason;
-}
-
 /* A program's socket on host a; @ms: how long it may take to connect, 0: default */
 static int client(int flags, uint32_t ms)
 {
@@ -267,7 +240,7 @@ TEST(agents_descriptor)
 	CHECK(getpeername(job.fd, (struct sockaddr *)&name, &len));
 	EXPECT_EQ(ntohs(name.sin_port), end_port(l));
 	EXPECT_EQ(info_of(job.fd).state, QRDMA_STATE_HANDSHAKE);
-	EXPECT_EQ(error_of(job.fd), 0);
+	EXPECT_EQ(so_error(job.fd), 0);
 	EXPECT_EQ(reason_of(job.fd, NULL), QRDMA_REASON_NONE);
 	EXPECT_EQ(ready(job.fd, POLLIN | POLLOUT, 0), POLLOUT);
 	/* It never blocks, whatever its flags say. */
@@ -304,7 +277,7 @@ TEST(agents_descriptor)
 	EXPECT_EQ(tls_recv(job.fd, &level, buf, sizeof(buf), 0), 0);
 	EXPECT_EQ(info_of(job.fd).state, QRDMA_STATE_ESTABLISHED);
 	close(job.fd);
-	EXPECT_EQ(error_of(fd), 0);
+	EXPECT_EQ(so_error(fd), 0);
 	close(fd);
 	close(l);
 	agent_close(&agent);
@@ -329,7 +302,7 @@ TEST(programs_socket)
 	EXPECT_EQ(end_connect(fd, 'b', false, end_port(l)), -EALREADY);
 	EXPECT_ERRNO(send(fd, "x", 1, MSG_NOSIGNAL), EAGAIN);
 	EXPECT_ERRNO(recv(fd, &c, 1, 0), EAGAIN);
-	EXPECT_EQ(error_of(fd), 0);
+	EXPECT_EQ(so_error(fd), 0);
 	EXPECT_EQ(info_of(fd).state, QRDMA_STATE_CONNECTING);
 	len = sizeof(name);
 	EXPECT_ERRNO(getpeername(fd, (struct sockaddr *)&name, &len), ENOTCONN);
@@ -345,7 +318,7 @@ TEST(programs_socket)
 
 	EXPECT_EQ(tls_client(job.fd, &opt), 0);
 	EXPECT_EQ(ready(fd, POLLIN | POLLOUT, 60000), POLLOUT);
-	EXPECT_EQ(error_of(fd), 0);
+	EXPECT_EQ(so_error(fd), 0);
 	EXPECT_EQ(end_connect(fd, 'b', false, end_port(l)), 0);
 	EXPECT_EQ(end_connect(fd, 'b', false, end_port(l)), -EISCONN);
 	EXPECT_EQ(tls_result(fd, 0, 0), -EBUSY);
@@ -379,7 +352,7 @@ TEST(errors)
 		EXPECT_EQ(reason_of(fd, &code), QRDMA_REASON_HANDSHAKE);
 		EXPECT_EQ(code, 0x100 + 42);
 		if (i % 2)
-			EXPECT_EQ(error_of(fd), errnos[i]);
+			EXPECT_EQ(so_error(fd), errnos[i]);
 		else
 			EXPECT_EQ(end_connect(fd, 'b', false, end_port(l)), -errnos[i]);
 		close(job.fd);
@@ -415,7 +388,7 @@ TEST(alert)
 		EXPECT_EQ(reason_of(job.fd, &code), QRDMA_REASON_HANDSHAKE);
 		EXPECT_EQ(code, 0x100 + words[i].alert);
 		EXPECT_EQ(tls_result(job.fd, EACCES, 0), -ENOTCONN);
-		EXPECT_EQ(error_of(fd), words[i].err);
+		EXPECT_EQ(so_error(fd), words[i].err);
 		close(job.fd);
 		close(fd);
 		close(l);
@@ -458,7 +431,7 @@ TEST(agent_dies)
 	EXPECT_EQ(job.uid, getuid());
 	close(job.fd);
 	EXPECT(ready(fd, 0, 60000) & POLLERR);
-	EXPECT_EQ(error_of(fd), ECONNREFUSED);
+	EXPECT_EQ(so_error(fd), ECONNREFUSED);
 	EXPECT_EQ(reason_of(fd, &code), QRDMA_REASON_HANDSHAKE);
 	EXPECT_EQ(code, 0x100 + 80);
 	EXPECT_EQ(ready(l, POLLIN, 0), 0);
@@ -499,7 +472,7 @@ TEST(timeout)
 	ASSERT_EQ(end_connect(fd, 'b', false, end_port(l)), -EINPROGRESS);
 	ASSERT_EQ(agent_accept_wait(&agent, &job), 0);
 	EXPECT_EQ(ready(job.fd, 0, 60000), POLLHUP | POLLERR);
-	EXPECT_EQ(error_of(fd), ETIMEDOUT);
+	EXPECT_EQ(so_error(fd), ETIMEDOUT);
 	EXPECT_EQ(tls_recv(job.fd, &level, &c, 1, 0), -ETIMEDOUT);
 	EXPECT_EQ(tls_recv(job.fd, &level, &c, 1, 0), -ENOTCONN);
 	EXPECT_EQ(tls_send(job.fd, QRDMA_CRYPTO_INITIAL, "hello", 5), -ENOTCONN);

@@ -23,22 +23,6 @@
 
 enum { PAGE = 4096 };
 
-static int ready(int fd, int events, int ms)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	return poll(&p, 1, ms) < 0 ? -1 : p.revents;
-}
-
-static int error_of(int fd)
-{
-	socklen_t len = sizeof(int);
-	int err;
-
-	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
-	return err;
-}
-
 /*
  * A page that does not come until it is told to. Half of an option's value lies in it, and the
  * kernel copies values of SOL_SOCKET with the socket's lock held.
@@ -173,13 +157,13 @@ TEST(agent_goes_on)
 	ASSERT_EQ(agent_accept_wait(&agent, &next), 0);
 	EXPECT_EQ(tls_client(next.fd, &opt), 0);
 	EXPECT_EQ(ready(other, POLLOUT, 60000), POLLOUT);
-	EXPECT_EQ(error_of(other), 0);
+	EXPECT_EQ(so_error(other), 0);
 
 	/* And the one whose handshake it was has lost it. */
 	trap_open(&trap);
 	pthread_join(prisoner.thread, NULL);
 	EXPECT(ready(fd, POLLOUT, 60000) & POLLERR);
-	EXPECT_EQ(error_of(fd), ECONNABORTED);
+	EXPECT_EQ(so_error(fd), ECONNABORTED);
 	close(next.fd);
 	close(fd);
 	close(other);
@@ -262,7 +246,7 @@ TEST_TIMEOUT(workers_go_on, 240)
 	for (int i = 0; i < PRISONERS; i++) {
 		pthread_join(prisoners[i].thread, NULL);
 		EXPECT(ready(prisoners[i].fd, POLLOUT, 60000) & POLLERR);
-		EXPECT(error_of(prisoners[i].fd) != 0);
+		EXPECT(so_error(prisoners[i].fd) != 0);
 		close(prisoners[i].fd);
 	}
 }

@@ -19,32 +19,6 @@ static struct end_options fresh(void)
 	return (struct end_options){ .seed = end_fresh_seed() };
 }
 
-static int ready(int fd, int events, int ms)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	return poll(&p, 1, ms) < 0 ? -1 : p.revents;
-}
-
-static uint32_t reason_of(int fd, uint64_t *code)
-{
-	struct qrdma_connection_close close;
-	socklen_t len = sizeof(close);
-
-	CHECK(getsockopt(fd, SOL_QRDMA, QRDMA_CONNECTION_CLOSE, &close, &len));
-	*code = close.code;
-	return close.reason;
-}
-
-static int error_of(int fd)
-{
-	socklen_t len = sizeof(int);
-	int err;
-
-	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
-	return err;
-}
-
 /* Bytes both ways, each cipher, both families; the end is seen. */
 static void carry(const struct end_options *opt, uint64_t size)
 {
@@ -116,7 +90,7 @@ TEST(non_blocking)
 	EXPECT_EQ(end_connect(fd, 'b', false, end_port(listener)), -EINPROGRESS);
 	EXPECT_EQ(ready(fd, POLLOUT, 60000), POLLOUT);
 	EXPECT_EQ(info_of(fd).state, QRDMA_STATE_HANDSHAKE);
-	EXPECT_EQ(error_of(fd), 0);
+	EXPECT_EQ(so_error(fd), 0);
 	EXPECT_EQ(tls_recv(fd, &level, bytes, sizeof(bytes), 0), -EAGAIN);
 	EXPECT_ERRNO(send(fd, "x", 1, MSG_NOSIGNAL), EAGAIN);
 	EXPECT_ERRNO(recv(fd, bytes, 1, 0), EINVAL);	/* no room for the level */
@@ -141,7 +115,7 @@ TEST(non_blocking)
 	/* Who goes away in the middle is an error to the other one. */
 	close(child);
 	EXPECT(ready(fd, POLLIN, 60000) & POLLERR);
-	EXPECT_EQ(error_of(fd), ECONNRESET);
+	EXPECT_EQ(so_error(fd), ECONNRESET);
 	close(fd);
 	close(listener);
 }
@@ -176,9 +150,9 @@ TEST(refused)
 	child = CHECK(accept(listener, NULL, NULL));
 	EXPECT_ERRNO(setsockopt(fd, SOL_QRDMA, QRDMA_HANDSHAKE_RESULT, &bad, sizeof(bad)), EINVAL);
 	EXPECT_EQ(tls_result(fd, ECONNREFUSED, 42), 0);
-	EXPECT_EQ(error_of(fd), ECONNREFUSED);
+	EXPECT_EQ(so_error(fd), ECONNREFUSED);
 	EXPECT(ready(child, 0, 60000) & POLLERR);
-	EXPECT_EQ(error_of(child), EKEYREJECTED);
+	EXPECT_EQ(so_error(child), EKEYREJECTED);
 	EXPECT_EQ(reason_of(child, &code), QRDMA_REASON_HANDSHAKE);
 	EXPECT_EQ(code, 0x100 + 42);
 	close(fd);
@@ -220,7 +194,7 @@ TEST(nonsense)
 	/* Parameters without the connection ids of RFC 9000 s7.3 */
 	EXPECT_ERRNO(setsockopt(fd, SOL_QRDMA, QRDMA_TRANSPORT_PARAM_EXT, "\x01\x01\x10", 3),
 		     EPROTO);
-	EXPECT_EQ(error_of(fd), EPROTO);
+	EXPECT_EQ(so_error(fd), EPROTO);
 	close(fd);
 	close(listener);
 }

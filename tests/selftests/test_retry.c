@@ -25,18 +25,6 @@ enum {
 	JUNK = 84,		/* as long as a token of ours */
 };
 
-struct stat_is {
-	const char *name;
-	uint64_t want;
-};
-
-static bool stat_is(void *arg)
-{
-	struct stat_is *is = arg;
-
-	return stat_of(is->name) >= is->want;
-}
-
 static void parameter(const char *name, int value)
 {
 	if (shell("echo %d >/sys/module/qrdma/parameters/%s", value, name))

@@ -68,38 +68,15 @@ static void begin(void)
 	}
 }
 
-static uint32_t why(int of)
-{
-	struct qrdma_connection_close close;
-	socklen_t len = sizeof(close);
-
-	if (getsockopt(of, SOL_QRDMA, QRDMA_CONNECTION_CLOSE, &close, &len))
-		BAIL("QRDMA_CONNECTION_CLOSE: %s", strerror(errno));
-	return close.reason;
-}
-
 static void lost(int of, const char *what)
 {
 	struct pollfd p = { .fd = of };
-	socklen_t len = sizeof(int);
-	int err = 0;
+	int err;
 
 	FACT(poll(&p, 1, 60000) == 1 && p.revents & POLLERR, "%s: the socket fails", what);
-	getsockopt(of, SOL_SOCKET, SO_ERROR, &err, &len);
-	FACT(err == ECONNRESET && why(of) == QRDMA_REASON_PEER_LOST, "%s: %s, reason %u", what,
-	     strerror(err), why(of));
-}
-
-struct stat_is {
-	const char *name;
-	uint64_t want;
-};
-
-static bool stat_is(void *arg)
-{
-	struct stat_is *is = arg;
-
-	return stat_of(is->name) >= is->want;
+	err = so_error(of);
+	FACT(err == ECONNRESET && reason_of(of, NULL) == QRDMA_REASON_PEER_LOST,
+	     "%s: %s, reason %u", what, strerror(err), reason_of(of, NULL));
 }
 
 static bool is_alone(void *arg)
@@ -128,7 +105,7 @@ TEST_TIMEOUT(forgotten, 300)
 		BAIL("netem");
 	abort_close(fd[1]);
 	FACT(wait_for(is_alone, NULL), "one end has gone and the other does not know");
-	FACT(why(fd[0]) == QRDMA_REASON_NONE, "nothing has come through");
+	FACT(reason_of(fd[0], NULL) == QRDMA_REASON_NONE, "nothing has come through");
 	shell("link_clear");
 	if (send(fd[0], "hello?", 6, MSG_NOSIGNAL) != 6)
 		BAIL("send: %s", strerror(errno));
@@ -180,7 +157,7 @@ TEST_TIMEOUT(believed, 300)
 		BAIL("send: %s", strerror(errno));
 	while (recv(fd[0], &byte, 1, 0) != 1 && errno == EAGAIN)
 		poll(&(struct pollfd){ .fd = fd[0], .events = POLLIN }, 1, 1000);
-	FACT(byte == 'x' && why(fd[0]) == QRDMA_REASON_NONE, "the connection lives");
+	FACT(byte == 'x' && reason_of(fd[0], NULL) == QRDMA_REASON_NONE, "the connection lives");
 	/*
 	 * The shortest that there may be; again and again, as a host that has lost the connection
 	 * says it: so soon after a packet of the peer the first may be late.
